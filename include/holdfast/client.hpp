@@ -1,0 +1,80 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <holdfast/engine.hpp>
+#include <holdfast/error.hpp>
+#include <holdfast/info.hpp>
+#include <holdfast/options.hpp>
+
+namespace holdfast {
+
+namespace detail {
+class session;
+}
+
+/// A lock that `client::shutdown` could not give back for certain.
+struct unreleased {
+    std::string name;
+    fencing_token token;
+    failure error;
+};
+
+/// A page of `client::list`.
+struct lock_page {
+    std::vector<lock_info> locks;
+    /// Pass it on to get the next page; empty when there is none.
+    std::string next;
+};
+
+/// A connection to a store, shared by any number of locks and threads.
+///
+/// Lifetime: mutexes and leases keep what they need of it alive, but once the client is gone every
+/// lease is lost and every call fails with `errc::shut_down`.
+/// After `fork`, the child must make a client of its own: calls on the parent's fail with
+/// `errc::forked`, and destructors in the child leave the parent's locks alone.
+class client {
+public:
+    /// The store named by `HOLDFAST_STORE`, or else `local:`, the embedded store of this host and
+    /// user.
+    client();
+    /// `memory:[name]` (this process), `local:[path]` (this host).
+    /// Throws `std::system_error` with an `errc` when the store cannot be used.
+    explicit client(const std::string& store, client_options options = {});
+    /// Over an engine made elsewhere.
+    explicit client(std::unique_ptr<engines::engine> engine, const engines::client_identity& identity,
+                    client_options options = {});
+    client(const client&) = delete;
+    client& operator=(const client&) = delete;
+    /// `shutdown` with two seconds.
+    ~client();
+
+    /// What the store promises.
+    [[nodiscard]] const engines::guarantees& promises() const noexcept;
+    /// The store's address without secrets.
+    [[nodiscard]] const std::string& store() const noexcept;
+
+    [[nodiscard]] lock_info inspect(std::string_view name);
+    [[nodiscard]] lock_page list(std::string_view prefix = {}, std::string_view from = {},
+                                 std::size_t limit = 1000);
+    /// Takes the lock from a holder: only from the one named by owner and token, so a lock that
+    /// changed hands since it was looked at is left alone. False: it did.
+    bool revoke(std::string_view name, const owner_id& owner, fencing_token token,
+                const std::string& reason);
+
+    /// Ends all waiting with `errc::shut_down`, tells every lease (`lost()`), gives everything back.
+    /// Returns what could not be given back by then; ttls will free that.
+    std::vector<unreleased> shutdown(std::chrono::milliseconds timeout);
+
+    /// For the library.
+    [[nodiscard]] const std::shared_ptr<detail::session>& shared() const noexcept { return session_; }
+
+private:
+    std::shared_ptr<detail::session> session_;
+};
+
+}  // namespace holdfast

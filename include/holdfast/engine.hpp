@@ -1,0 +1,239 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <holdfast/clock.hpp>
+#include <holdfast/error.hpp>
+#include <holdfast/info.hpp>
+#include <holdfast/options.hpp>
+#include <holdfast/owner.hpp>
+
+/// The contract between holdfast and a store. Users of locks need nothing from this header; writers
+/// of engines need only this header and the contract tests in `holdfast/testing`.
+namespace holdfast::engines {
+
+enum class fencing : std::uint8_t {
+    none,
+    best_effort,  ///< tokens may repeat or fall after the store lost data
+    strict,       ///< every grant's token is larger than all before it
+};
+
+/// What an engine promises. A caller may require it, and is refused rather than downgraded.
+struct guarantees {
+    scope reach{scope::process};
+    /// The reach in words: "this host only (user alice)".
+    std::string reach_text;
+    fencing tokens{fencing::none};
+    bool shared{};
+    bool permits{};
+    bool latches{};
+    bool fair{};
+    /// Whether a holder whose process died is noticed before its ttl ends.
+    bool notices_dead_holders{};
+    std::chrono::milliseconds minimum_ttl{};
+    std::chrono::milliseconds maximum_ttl{std::chrono::hours{24 * 366}};
+};
+
+/// Whether the thread that makes a call may be kept busy with it (a user's thread that waits for the
+/// answer anyway), or has other work (timers, notifications).
+enum class caller : std::uint8_t { may_block, must_not_block };
+
+/// Every call ends, with an answer or with an error, no later than its deadline.
+struct call {
+    clock::time_point deadline;
+    caller from{caller::must_not_block};
+};
+
+template <class Reply>
+using completion = std::function<void(Reply)>;
+
+/// Asks for a lock on behalf of `owner`.
+///
+/// Idempotent by owner: asked again by an owner that already has the claim in the same mode, the
+/// store answers "granted" with the *same* tokens and extends the ttl. An exclusive owner that asks
+/// for `shared` is downgraded (same token). A shared owner that asks for `exclusive` gets it, with a
+/// new token, when it is the only holder, and otherwise is told "busy" and keeps its share.
+struct acquire_request {
+    std::string name;
+    claim_mode mode{claim_mode::exclusive};
+    /// Only for `permit`: how many, of how many. All contenders must agree on the limit.
+    std::uint32_t permits{1};
+    std::uint32_t limit{0};
+    owner_id owner;
+    std::chrono::milliseconds ttl{};
+    /// How many consecutive tokens to reserve.
+    std::uint32_t token_count{1};
+};
+
+struct acquire_reply {
+    enum class outcome : std::uint8_t { granted, busy, failed } result{outcome::failed};
+    fencing_token first_token{};
+    std::uint32_t token_count{1};
+    /// busy: how long until the current holders' leases end if none of them renews; zero if unknown.
+    std::chrono::milliseconds retry_after{};
+    /// failed: `store_unavailable` and every refusal mean that nothing was changed,
+    /// `outcome_unknown` that it may have been.
+    failure error{};
+};
+
+/// A renewal extends a lease that is there. It never re-creates one, and never shortens one.
+struct renew_request {
+    std::string name;
+    claim_mode mode{claim_mode::exclusive};
+    owner_id owner;
+    std::chrono::milliseconds ttl{};
+};
+
+struct renew_reply {
+    enum class outcome : std::uint8_t { renewed, gone, failed } result{outcome::failed};
+    /// gone: `lost`, or `revoked` with the reason when the store knows. failed: why.
+    failure error{};
+};
+
+/// Gives up what `owner` has. Never touches another's claim. "gone" is a normal answer.
+struct release_request {
+    std::string name;
+    claim_mode mode{claim_mode::exclusive};
+    owner_id owner;
+    /// Not zero: keep the name taken for this long from now, even if the owner's process ends.
+    std::chrono::milliseconds linger{};
+};
+
+struct release_reply {
+    enum class outcome : std::uint8_t { released, gone, failed } result{outcome::failed};
+    /// How many other processes wait for this name, as far as the store knows.
+    std::uint32_t others_waiting{};
+    failure error{};
+};
+
+struct inspect_reply {
+    lock_info info;
+    failure error{};
+};
+
+struct list_request {
+    std::string prefix;
+    /// What the previous reply's `next` said; empty for the first page.
+    std::string from;
+    std::size_t limit{1000};
+};
+
+struct list_reply {
+    std::vector<lock_info> locks;
+    std::string next;
+    failure error{};
+};
+
+/// Removes the hold of `owner` whose first token is `token`, and only that.
+struct revoke_request {
+    std::string name;
+    owner_id owner;
+    fencing_token token;
+    std::string actor;
+    std::string reason;
+};
+
+struct revoke_reply {
+    enum class outcome : std::uint8_t { revoked, gone, failed } result{outcome::failed};
+    failure error{};
+};
+
+/// A latch is a counter under a name. A latch that is not there counts zero.
+struct latch_request {
+    enum class operation : std::uint8_t {
+        read,
+        set,         ///< to `count`, only when the latch is not there
+        count_down,  ///< by `count`, down to zero at most; at zero the latch is gone
+    } what{operation::read};
+    std::string name;
+    std::uint32_t count{};
+    /// set: an abandoned latch disappears after this long.
+    std::chrono::milliseconds lifetime{};
+    /// Makes a re-sent `set` or `count_down` count once.
+    owner_id request;
+};
+
+struct latch_reply {
+    /// What the latch counts after the operation.
+    std::uint32_t count{};
+    /// set: whether this call made it.
+    bool applied{};
+    failure error{};
+};
+
+/// A watch in place. Destroying it ends it; a hint already on its way may still arrive.
+class subscription {
+public:
+    virtual ~subscription() = default;
+    /// Whether notifications are flowing now. If not, a hint follows as soon as they do.
+    [[nodiscard]] virtual bool active() const noexcept = 0;
+};
+
+/// What an engine needs to know of the client it serves.
+struct client_identity {
+    owner_id client;
+    holder_card card;
+};
+
+/// Calls back into the client. Set once, before the first request; may be called from any thread
+/// until the engine is destroyed.
+struct client_callbacks {
+    /// Holds may have been revoked: ask about all of them now rather than at their next renewal.
+    std::function<void()> holds_may_have_changed;
+};
+
+/// A store, as holdfast sees it.
+///
+/// Thread safety: all functions may be called from any thread at any time.
+/// Completions run exactly once, on any thread, possibly before the call returns, never with a lock
+/// of the engine's held. Requests made by one client on one name take effect in the order they were
+/// made, as long as the connection lasts. The destructor completes what is pending with
+/// `errc::shut_down` and returns when no callback is running.
+class engine {
+public:
+    virtual ~engine() = default;
+
+    [[nodiscard]] virtual const guarantees& promises() const noexcept = 0;
+    /// The store's address without secrets.
+    [[nodiscard]] virtual const std::string& address() const noexcept = 0;
+    virtual void attach(client_callbacks callbacks) = 0;
+
+    virtual void acquire(acquire_request request, call how, completion<acquire_reply> done) = 0;
+    /// One reply per request, in the same order.
+    virtual void renew(std::vector<renew_request> batch, call how,
+                       completion<std::vector<renew_reply>> done) = 0;
+    virtual void release(release_request request, call how, completion<release_reply> done) = 0;
+    virtual void revoke(revoke_request request, call how, completion<revoke_reply> done) = 0;
+    virtual void inspect(std::string name, call how, completion<inspect_reply> done) = 0;
+    virtual void list(list_request request, call how, completion<list_reply> done) = 0;
+    virtual void latch(latch_request request, call how, completion<latch_reply> done) = 0;
+
+    /// Calls `hint` when `name` may have become free (or a latch open), whenever notifications may
+    /// have been missed, and, if `active()` was false at first, once they flow. Hints are never
+    /// called from inside `watch` itself. They may be spurious and may be lost.
+    [[nodiscard]] virtual std::unique_ptr<subscription> watch(std::string name,
+                                                              std::function<void()> hint) = 0;
+};
+
+/// Makes an engine for an address. `rest` is what follows the scheme and its colon.
+/// Throws `std::system_error` with an `errc` when the store cannot be used.
+using engine_factory =
+    std::function<std::unique_ptr<engine>(std::string_view rest, const client_identity& identity)>;
+
+/// Makes a scheme known to `client{"scheme:…"}`. Replaces an earlier one of the same name.
+void register_engine(std::string scheme, engine_factory factory);
+
+/// Opens the store at `address`, with the registered and the built-in engines.
+[[nodiscard]] std::unique_ptr<engine> open(std::string_view address, const client_identity& identity);
+
+/// A fresh identity for this process: random client id, host, pid, program.
+[[nodiscard]] client_identity make_identity(std::string label = {});
+
+}  // namespace holdfast::engines

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <holdfast/owner.hpp>
+#include <holdfast/token.hpp>
+
+namespace holdfast {
+
+enum class claim_mode : std::uint8_t { exclusive, shared, permit };
+
+/// What a client tells about itself, so that somebody on call knows whom to ask.
+struct holder_card {
+    std::string host;
+    std::int64_t pid{};
+    std::string program;
+    std::string label;
+};
+
+/// Whether the process behind a hold is there. Only stores on this host can tell.
+enum class liveness : std::uint8_t { unknown, alive, dead };
+
+struct holder_info {
+    owner_id owner;
+    claim_mode mode{};
+    std::uint32_t permits{1};
+    /// The first token of this tenure; a process that hands the lock over between its threads
+    /// uses `token` … `token + token_count − 1`.
+    fencing_token token;
+    std::uint32_t token_count{1};
+    std::chrono::system_clock::time_point since;
+    std::chrono::milliseconds remaining{};
+    /// Empty when the holder left no card (a foreign client).
+    std::optional<holder_card> card;
+    liveness process{liveness::unknown};
+    /// Kept on purpose after its owner let go (`lease::release_after`).
+    bool lingering{};
+};
+
+struct revocation_info {
+    owner_id owner;
+    fencing_token token;
+    std::string actor;
+    std::string reason;
+    std::chrono::system_clock::time_point at;
+};
+
+/// One name in the store. No holders means free.
+struct lock_info {
+    std::string name;
+    std::vector<holder_info> holders;
+    /// The permit limit of a semaphore, 0 for a lock.
+    std::uint32_t limit{};
+    /// How many waiters the store knows of, if it counts them.
+    std::optional<std::uint32_t> waiters;
+    std::optional<revocation_info> last_revocation;
+};
+
+}  // namespace holdfast

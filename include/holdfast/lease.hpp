@@ -1,0 +1,93 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include <holdfast/clock.hpp>
+#include <holdfast/error.hpp>
+#include <holdfast/owner.hpp>
+#include <holdfast/token.hpp>
+
+namespace holdfast {
+
+namespace detail {
+class hold;
+}
+
+enum class release_outcome : std::uint8_t {
+    /// The store confirmed it.
+    released,
+    /// The lease had ended before; somebody else may have held the lock meanwhile.
+    already_lost,
+    /// The store did not answer in time. It will be freed by its ttl at the latest.
+    unknown,
+};
+
+[[nodiscard]] std::string_view to_string(release_outcome outcome) noexcept;
+
+/// The proof of holding a lock.
+///
+///     held ──(renewals fail)──▶ at risk ──(deadline passes, revoked, max_hold)──▶ lost
+///       └────────────(release, destructor)───────────▶ empty
+///
+/// Ownership is by this handle, never by thread: move it, pass it to a coroutine or another thread,
+/// release it anywhere.
+///
+/// Whether the lease is valid is decided here, by the local clock, and pessimistically: from the
+/// moment *before* the last successful request to the store, plus the ttl, minus the safety margin.
+/// No answer from the store is needed to find out that it is lost. A holder that was stopped past
+/// its deadline learns it from the first call it makes on the lease.
+///
+/// Thread safety: distinct calls on one lease may run at the same time, except `release`, moves and
+/// the destructor.
+class [[nodiscard]] lease {
+public:
+    /// Empty: not valid, nothing to release.
+    lease() noexcept;
+    lease(lease&& other) noexcept;
+    lease& operator=(lease&& other) noexcept;
+    lease(const lease&) = delete;
+    lease& operator=(const lease&) = delete;
+    /// Releases. Waits at most `release_timeout`, never throws.
+    ~lease();
+
+    /// Held, and valid at this moment.
+    explicit operator bool() const noexcept;
+    [[nodiscard]] const std::string& name() const noexcept;
+    [[nodiscard]] fencing_token token() const noexcept;
+    [[nodiscard]] owner_id owner() const noexcept;
+    [[nodiscard]] clock::time_point valid_until() const noexcept;
+    /// Zero when it is lost.
+    [[nodiscard]] std::chrono::nanoseconds remaining() const noexcept;
+    /// Still valid, but renewals have failed for so long that loss is near.
+    [[nodiscard]] bool at_risk() const noexcept;
+
+    /// Triggered once, when the lease is lost. Callbacks run on a thread of the client's that holds
+    /// no lock; they share it, so keep them short. A token taken from here is never late: if the
+    /// deadline has passed, it is already triggered.
+    [[nodiscard]] std::stop_token lost() const noexcept;
+    /// Why, or no error while it is held.
+    [[nodiscard]] std::error_code loss_reason() const noexcept;
+    /// Throws `std::system_error` when the lease is lost.
+    void check() const;
+
+    /// Gives the lock back. Empty afterwards. On an empty lease: `already_lost`.
+    release_outcome release() noexcept;
+    /// Gives the lease up, but the store keeps the name taken until `after` from now, whatever
+    /// becomes of this process ("not again within five minutes").
+    release_outcome release_after(std::chrono::milliseconds after) noexcept;
+
+    /// For the library.
+    explicit lease(std::shared_ptr<detail::hold> hold) noexcept;
+    [[nodiscard]] const std::shared_ptr<detail::hold>& shared() const noexcept { return hold_; }
+
+private:
+    std::shared_ptr<detail::hold> hold_;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <holdfast/error.hpp>
+#include <holdfast/owner.hpp>
+#include <holdfast/token.hpp>
+
+namespace holdfast {
+
+enum class event_kind : std::uint8_t {
+    acquired,
+    contended,     ///< had to wait
+    not_acquired,  ///< busy until the deadline, cancelled, or failed (see error)
+    handed_over,   ///< acquired from another thread of this process
+    released,
+    release_unconfirmed,  ///< the store did not answer; the ttl will free it
+    renewed,
+    renewal_failed,
+    jeopardy,
+    lost,
+};
+
+[[nodiscard]] std::string_view to_string(event_kind kind) noexcept;
+
+struct event {
+    event_kind kind{};
+    std::string name;
+    owner_id owner{};
+    fencing_token token{};
+    failure error{};
+    /// acquired, handed_over, not_acquired: how long it waited. released, lost: how long it was held.
+    std::chrono::nanoseconds duration{};
+};
+
+/// Sees what a client does, for logs and metrics. Called on a thread of the client's own, one
+/// event at a time, with no lock held. A slow observer delays nobody: beyond 4096 waiting events
+/// new ones are counted and dropped.
+class observer {
+public:
+    virtual ~observer() = default;
+    virtual void on_event(const event& what) noexcept = 0;
+};
+
+}  // namespace holdfast

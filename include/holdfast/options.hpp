@@ -1,0 +1,57 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace holdfast {
+
+class observer;
+
+enum class renewal_mode : std::uint8_t {
+    /// The client renews the lease in the background until it is released.
+    automatic,
+    /// The lease runs out after its ttl, whatever happens.
+    none,
+};
+
+/// The terms of a lease. How long to *wait* for it is never among them: that is an argument of
+/// the call that waits.
+struct lease_options {
+    /// How long the store keeps the lock if it hears nothing more from us.
+    std::chrono::milliseconds ttl{std::chrono::seconds{30}};
+    renewal_mode renewal{renewal_mode::automatic};
+    /// The longest one hold may last, renewed or not. Then it is lost.
+    std::optional<std::chrono::milliseconds> max_hold{};
+    /// Stop trusting the lease this long before the store would end it. Default: a twentieth of
+    /// the ttl, between 5 ms and 500 ms.
+    std::optional<std::chrono::milliseconds> safety_margin{};
+    /// Report jeopardy when less than this remains. Default: a third of the ttl.
+    std::optional<std::chrono::milliseconds> jeopardy{};
+    /// The longest that unlock, release and destructors wait for the store's answer.
+    std::chrono::milliseconds release_timeout{std::chrono::seconds{2}};
+};
+
+/// Whom a lock in a store keeps out.
+enum class scope : std::uint8_t { process, host, fleet };
+
+struct client_options {
+    /// Words of your own for `holdfast list` ("billing worker 3").
+    std::string label{};
+    /// Refuse any store whose locks do not exclude at least this much.
+    scope require{scope::process};
+    /// Told of every event, on a thread of the client's own.
+    std::shared_ptr<observer> events{};
+    /// How long one request to the store may take before it counts as unanswered.
+    std::chrono::milliseconds request_timeout{std::chrono::seconds{2}};
+    /// How long a call without a deadline goes on trying while the store cannot be reached.
+    std::chrono::milliseconds outage_patience{std::chrono::seconds{10}};
+    /// Threads of one process hand a lock to each other, in order, without asking the store, at
+    /// most this often and for this long before other processes get their chance.
+    std::uint32_t handover_count{128};
+    std::chrono::milliseconds handover_time{50};
+};
+
+}  // namespace holdfast

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include <holdfast/clock.hpp>
+#include <holdfast/detail/deadline.hpp>
+#include <holdfast/lease.hpp>
+#include <holdfast/options.hpp>
+
+namespace holdfast {
+
+class client;
+
+namespace detail {
+class hold;
+class session;
+}  // namespace detail
+
+/// A `mutex` that its thread may lock again. Only the first `lock` and the last `unlock` talk to the
+/// store; what lies between is counted here. Meets the standard's TimedLockable.
+///
+/// Ownership is by thread, as with `std::recursive_mutex`: do not use it where work moves between
+/// threads. Locking again after the hold was lost throws `errc::lost`: a nested critical section must
+/// not start on a lock that somebody else may have.
+class recursive_mutex {
+public:
+    recursive_mutex(client& owner, std::string name, lease_options options = {});
+    recursive_mutex(const recursive_mutex&) = delete;
+    recursive_mutex& operator=(const recursive_mutex&) = delete;
+    ~recursive_mutex();
+
+    void lock();
+    [[nodiscard]] bool lock(std::stop_token stop);
+    [[nodiscard]] bool try_lock();
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& wait) {
+        return lock_until(detail::deadline_after(wait));
+    }
+    template <class Clock, class Duration>
+    [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration>& until) {
+        return detail::attempt_until(
+            until, [this](clock::time_point deadline) { return lock_until(deadline); });
+    }
+    void unlock() noexcept;
+
+    [[nodiscard]] const std::string& name() const noexcept { return name_; }
+    /// How often this thread has locked it and not unlocked it yet.
+    [[nodiscard]] std::uint32_t depth() const noexcept;
+    /// Of this thread's hold: see `lease`.
+    [[nodiscard]] std::stop_token lost() const noexcept;
+    [[nodiscard]] fencing_token token() const noexcept;
+
+private:
+    struct entry {
+        std::uint64_t thread;
+        std::uint32_t depth;
+        std::shared_ptr<detail::hold> taken;
+    };
+    bool lock_until(clock::time_point deadline);
+    bool enter_again();
+    void entered(std::shared_ptr<detail::hold> taken);
+    [[nodiscard]] std::shared_ptr<detail::hold> mine() const noexcept;
+
+    std::shared_ptr<detail::session> session_;
+    std::string name_;
+    lease_options options_;
+    mutable std::mutex guard_;
+    std::vector<entry> entries_;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include <holdfast/clock.hpp>
+#include <holdfast/detail/deadline.hpp>
+#include <holdfast/lease.hpp>
+#include <holdfast/options.hpp>
+
+namespace holdfast {
+
+class client;
+
+namespace detail {
+class session;
+}
+
+/// At most `limit` permits held at once, wherever the holders are. A permit is a lease: it is
+/// renewed while its holder lives and returns by itself when the holder dies.
+///
+/// All who use one name must agree on the limit; while permits are out, another limit is refused with
+/// `errc::wrong_kind`. Tokens rise with every grant, but several holders are in at once, so a token
+/// cannot fence one permit holder off from another.
+class semaphore {
+public:
+    semaphore(client& owner, std::string name, std::uint32_t limit, lease_options options = {});
+    semaphore(const semaphore&) = delete;
+    semaphore& operator=(const semaphore&) = delete;
+    ~semaphore();
+
+    /// Waits until `permits` of them are free together.
+    [[nodiscard]] lease acquire(std::uint32_t permits = 1);
+    /// Empty when `stop` was triggered first.
+    [[nodiscard]] std::optional<lease> acquire(std::stop_token stop, std::uint32_t permits = 1);
+    [[nodiscard]] std::optional<lease> try_acquire(std::uint32_t permits = 1);
+    template <class Rep, class Period>
+    [[nodiscard]] std::optional<lease> try_acquire_for(const std::chrono::duration<Rep, Period>& wait,
+                                                       std::uint32_t permits = 1,
+                                                       std::stop_token stop = {}) {
+        return acquire_until(detail::deadline_after(wait), permits, std::move(stop));
+    }
+
+    [[nodiscard]] const std::string& name() const noexcept { return name_; }
+    [[nodiscard]] std::uint32_t limit() const noexcept { return limit_; }
+
+private:
+    std::optional<lease> acquire_until(clock::time_point deadline, std::uint32_t permits,
+                                       std::stop_token stop);
+
+    std::shared_ptr<detail::session> session_;
+    std::string name_;
+    std::uint32_t limit_;
+    lease_options options_;
+};
+
+}  // namespace holdfast
