@@ -1,0 +1,102 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include <core/terms.hpp>
+#include <holdfast/clock.hpp>
+#include <holdfast/engine.hpp>
+
+namespace holdfast::core {
+
+/// How a contender behaves towards the store.
+struct contention_settings {
+    clock::duration request_timeout{std::chrono::seconds{2}};
+    /// How long calls without a deadline bear with a store that cannot be reached.
+    clock::duration outage_patience{std::chrono::seconds{10}};
+    /// Gives other processes this long to take a lock that went back for their sake.
+    clock::duration courtesy{std::chrono::milliseconds{1}};
+    /// The longest a waiter sleeps without asking, in case a notification was lost.
+    clock::duration recheck_cap{std::chrono::seconds{1}};
+    clock::duration shortest_pause{std::chrono::milliseconds{1}};
+    clock::duration longest_backoff{std::chrono::milliseconds{500}};
+};
+
+/// One contender's way to a grant.
+///
+///     ┌──────── ask ────────┐
+///     ▼                     │ hint, pause over
+///     asking ── busy ──▶ waiting
+///       │  ▲                │
+///       │  └── pause over ──┼── backing off ◀── no answer, store unreachable
+///       │                   │
+///       └─ granted ─▶ done ◀┘ refused
+///
+/// One owner id serves the whole way: after a request without an answer the same owner asks again,
+/// and the store either grants it or finds that it did so already. Nothing is ever guessed.
+/// A hint that comes while a request is under way counts: the store may have decided before it.
+class acquisition {
+public:
+    enum class verdict : std::uint8_t {
+        nothing,  ///< go on waiting until `wake_at`
+        ask,      ///< send a request now
+        granted,
+        expired_grant,  ///< granted, but the answer came too late to be of use: give it back, ask anew
+        failed,
+    };
+
+    acquisition(engines::acquire_request claim, const terms& how, const contention_settings& settings);
+
+    /// The request to send at `now`.
+    [[nodiscard]] engines::acquire_request ask(clock::time_point now, std::uint32_t token_count);
+    /// `jitter` is a random fraction, 0 ≤ jitter < 1.
+    [[nodiscard]] verdict on_reply(const engines::acquire_reply& reply, clock::time_point now,
+                                   double jitter);
+    [[nodiscard]] verdict on_hint();
+    /// The pause is over.
+    [[nodiscard]] verdict on_wake();
+    /// Waits before it asks for the first time, so that others get their chance. Hints do not shorten
+    /// it: the first one is about our own release.
+    void hold_back(clock::time_point until);
+    /// Starts over as another owner.
+    void restart(const owner_id& owner);
+
+    [[nodiscard]] bool asking() const noexcept { return state_ == state::asking; }
+    /// When to call `on_wake`; `time_point::max()` while a request is under way.
+    [[nodiscard]] clock::time_point wake_at() const noexcept { return wake_at_; }
+    /// Somebody else has the lock, as far as the store said.
+    [[nodiscard]] bool contended() const noexcept { return contended_; }
+    /// The store may hold a grant for us that we do not know of.
+    [[nodiscard]] bool may_be_granted() const noexcept { return may_be_granted_; }
+    /// What keeps us, while the store does not answer, and since when.
+    [[nodiscard]] const failure& trouble() const noexcept { return trouble_; }
+    [[nodiscard]] clock::time_point trouble_since() const noexcept { return trouble_since_; }
+    [[nodiscard]] const owner_id& owner() const noexcept { return claim_.owner; }
+    [[nodiscard]] const engines::acquire_request& claim() const noexcept { return claim_; }
+    [[nodiscard]] clock::time_point sent_at() const noexcept { return sent_at_; }
+    /// After `granted`: until when the lease is ours, counted from the request.
+    [[nodiscard]] clock::time_point valid_until() const noexcept { return valid_until_; }
+
+private:
+    enum class state : std::uint8_t { idle, holding_back, asking, waiting, backing_off, done };
+
+    [[nodiscard]] verdict on_busy(const engines::acquire_reply& reply, clock::time_point now,
+                                  double jitter);
+    [[nodiscard]] verdict on_failure(const failure& error, clock::time_point now, double jitter);
+
+    engines::acquire_request claim_;
+    contention_settings settings_;
+    clock::duration margin_;
+    state state_{state::idle};
+    clock::time_point sent_at_{};
+    clock::time_point wake_at_{clock::time_point::max()};
+    clock::time_point valid_until_{};
+    clock::time_point trouble_since_{};
+    failure trouble_;
+    std::uint32_t failures_in_a_row_{};
+    bool contended_{};
+    bool may_be_granted_{};
+    bool hinted_while_asking_{};
+};
+
+}  // namespace holdfast::core

@@ -1,0 +1,50 @@
+#include <core/local_queue.hpp>
+
+#include <core/planted.hpp>
+
+#include <algorithm>
+
+namespace holdfast::core {
+
+bool local_queue::remove(waiter_id who) {
+    const auto found = std::find(waiting_.begin(), waiting_.end(), who);
+    if (found == waiting_.end()) {
+        return false;
+    }
+    waiting_.erase(found);
+    return true;
+}
+
+waiter_id local_queue::pop() {
+    const auto who = waiting_.front();
+    waiting_.pop_front();
+    return who;
+}
+
+std::uint32_t local_queue::tokens_wanted(const handover_limits& limits) const noexcept {
+    const auto others = waiting_.empty() ? 0 : waiting_.size() - 1;
+    // Twice as many as wait now: those who were served will be back.
+    return 1 + static_cast<std::uint32_t>(std::min<std::size_t>(others * 2, limits.count));
+}
+
+void local_queue::begin(fencing_token first, std::uint32_t count, clock::time_point now) {
+    first_ = first;
+    reserved_ = count;
+    used_ = 0;
+    since_ = now;
+}
+
+fencing_token local_queue::next_token() {
+    const auto offset = used_++;
+    if (planted(bug::handover_keeps_token)) {
+        return first_;
+    }
+    return {first_.value + offset};
+}
+
+bool local_queue::may_hand_over(const handover_limits& limits, clock::time_point now) const noexcept {
+    const bool token_left = used_ < reserved_ || planted(bug::handover_overruns_block);
+    return !waiting_.empty() && token_left && used_ <= limits.count && now - since_ < limits.time;
+}
+
+}  // namespace holdfast::core

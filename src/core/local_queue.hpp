@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+#include <holdfast/clock.hpp>
+#include <holdfast/token.hpp>
+
+namespace holdfast::core {
+
+using waiter_id = std::uint64_t;
+
+struct handover_limits {
+    std::uint32_t count{128};
+    clock::duration time{std::chrono::milliseconds{50}};
+};
+
+/// The threads of one process that want one exclusive lock, in the order they came.
+///
+/// Only the front of the queue contends at the store. What it gets is a *tenure*: the right to pass the
+/// lock on here, without asking the store, within limits of count and time, so that other processes are
+/// not starved. Every hold takes the next token of the block that came with the tenure; when the block
+/// is used up the lock goes back to the store.
+class local_queue {
+public:
+    void push(waiter_id who) { waiting_.push_back(who); }
+    /// False when it was not there.
+    bool remove(waiter_id who);
+    [[nodiscard]] bool empty() const noexcept { return waiting_.empty(); }
+    [[nodiscard]] std::size_t size() const noexcept { return waiting_.size(); }
+    [[nodiscard]] waiter_id front() const { return waiting_.front(); }
+    waiter_id pop();
+    [[nodiscard]] const std::deque<waiter_id>& all() const noexcept { return waiting_; }
+
+    /// How many tokens to ask for: one for the front, one for each that may be served after it.
+    [[nodiscard]] std::uint32_t tokens_wanted(const handover_limits& limits) const noexcept;
+    /// A tenure begins.
+    void begin(fencing_token first, std::uint32_t count, clock::time_point now);
+    /// The token for the next hold of this tenure.
+    [[nodiscard]] fencing_token next_token();
+    /// Whether the lock may be passed on to the front.
+    [[nodiscard]] bool may_hand_over(const handover_limits& limits,
+                                     clock::time_point now) const noexcept;
+
+private:
+    std::deque<waiter_id> waiting_;
+    fencing_token first_{};
+    std::uint32_t reserved_{};
+    std::uint32_t used_{};
+    clock::time_point since_{};
+};
+
+}  // namespace holdfast::core

@@ -1,0 +1,201 @@
+#include <core/lock_table.hpp>
+
+#include <core/lock_table_records.hpp>
+#include <core/planted.hpp>
+
+#include <utility>
+
+namespace holdfast::core {
+
+lock_table::lock_table(const table_settings& settings, const owner_id& client)
+    : settings_{settings}, client_{client}, random_{settings.seed} {}
+
+lock_table::~lock_table() = default;
+
+owner_id lock_table::next_owner() noexcept {
+    return {client_.high, client_.low, ++last_sequence_};
+}
+
+double lock_table::jitter() {
+    return static_cast<double>(random_() >> 11U) * 0x1.0p-53;
+}
+
+std::optional<lock_table::pending_request> lock_table::take_request(request_id id) {
+    auto node = requests_.extract(id);
+    if (node.empty()) {
+        return std::nullopt;
+    }
+    return std::move(node.mapped());
+}
+
+lock_table::name_record& lock_table::record_of(const std::string& name) {
+    auto& record = names_[name];
+    if (!record) {
+        record = std::make_unique<name_record>();
+        record->name = name;
+    }
+    return *record;
+}
+
+/// Starts or stops watching a name as its contests need it, and forgets it when nothing is going on.
+void lock_table::tidy(const std::string& name) {
+    const auto found = names_.find(name);
+    if (found == names_.end()) {
+        return;
+    }
+    auto& record = *found->second;
+    const bool busy = !record.queue.empty() || !record.contests.empty();
+    // Once begun, watching goes on as long as anybody waits: they will need it again.
+    const bool wanted =
+        busy && (record.watched ||
+                 std::any_of(record.contests.begin(), record.contests.end(),
+                             [this](contest_id id) { return contests_.at(id)->way.contended(); }));
+    if (wanted != record.watched) {
+        record.watched = wanted;
+        actions_.emplace_back(update_watch{name});
+    }
+    if (!busy && record.idle()) {
+        names_.erase(found);
+    }
+}
+
+bool lock_table::wants_watch(const std::string& name) const {
+    const auto found = names_.find(name);
+    return found != names_.end() && found->second->watched;
+}
+
+void lock_table::tell(event_kind kind, const std::string& name, const owner_id& owner,
+                      fencing_token token, clock::duration duration, failure error) {
+    if (settings_.observed) {
+        actions_.emplace_back(tell_observer{{kind, name, owner, token, std::move(error), duration}});
+    }
+}
+
+std::vector<action> lock_table::take_actions() {
+    return std::exchange(actions_, {});
+}
+
+waiter_id lock_table::acquire(const claim& what, clock::time_point now) {
+    const auto id = next_id();
+    if (shut_down_) {
+        actions_.emplace_back(
+            finish_acquire{id, {errc::shut_down, "the client has been shut down"}, {}, {}, {}});
+        return id;
+    }
+    auto& who = *waiters_.emplace(id, std::make_unique<waiter>(id, what, now)).first->second;
+    if (what.wait && what.deadline) {
+        timers_.arm(who.deadline, *what.deadline);
+    }
+    auto& record = record_of(what.name);
+    if (what.mode != claim_mode::exclusive) {
+        start_contest(record, who, now, now);
+        return id;
+    }
+    const bool free_here = record.idle() && record.queue.empty();
+    if (!free_here && !what.wait) {
+        finish_waiter(id, {errc::busy, "another thread of this process has it or waits for it"}, now);
+        return id;
+    }
+    record.queue.push(id);
+    if (free_here) {
+        start_contest(record, who, now, now);
+    } else {
+        tell(event_kind::contended, what.name, client_, {});
+    }
+    return id;
+}
+
+void lock_table::cancel(waiter_id who, errc why, clock::time_point now) {
+    if (waiters_.contains(who)) {
+        finish_waiter(who, {why, "the caller stopped waiting"}, now);
+    }
+}
+
+void lock_table::on_hint(const std::string& name, clock::time_point now) {
+    const auto found = names_.find(name);
+    if (found == names_.end()) {
+        return;
+    }
+    const auto contests = found->second->contests;  // asking may end some of them
+    for (const auto id : contests) {
+        const auto who = contests_.find(id);
+        if (who != contests_.end()) {
+            step(*who->second, who->second->way.on_hint(), now);
+        }
+    }
+}
+
+void lock_table::on_watch_active(const std::string& name, clock::time_point now) {
+    if (!planted(bug::no_recheck_after_watch)) {
+        on_hint(name, now);
+    }
+}
+
+void lock_table::on_holds_may_have_changed(clock::time_point now) {
+    renewal_.suspect_all(now);
+    on_time(now);
+}
+
+clock::time_point lock_table::wake_at() const noexcept {
+    return std::min(timers_.next(), renewal_.wake_at());
+}
+
+void lock_table::on_time(clock::time_point now) {
+    run_renewals(now);
+    while (timer* due = timers_.pop_due(now)) {
+        const auto id = due->id;
+        if (const auto who = waiters_.find(id); who != waiters_.end()) {
+            finish_waiter(id, reason_to_give_up(*who->second), now);
+        } else if (const auto contender = contests_.find(id); contender != contests_.end()) {
+            step(*contender->second, contender->second->way.on_wake(), now);
+        } else if (const auto held = holds_.find(id); held != holds_.end()) {
+            lose(held->second->tenure, {errc::max_hold_exceeded, "it was held for its max_hold"}, now);
+        } else if (const auto back = releases_.find(id); back != releases_.end()) {
+            on_release_timer(*back->second, now);
+        }
+    }
+}
+
+void lock_table::shut_down(clock::time_point now) {
+    if (std::exchange(shut_down_, true)) {
+        return;
+    }
+    std::vector<waiter_id> waiting;
+    for (const auto& [id, who] : waiters_) {
+        waiting.push_back(id);
+    }
+    std::sort(waiting.begin(), waiting.end());
+    for (const auto id : waiting) {
+        finish_waiter(id, {errc::shut_down, "the client was shut down"}, now);
+    }
+    std::vector<tenure_id> held;
+    for (const auto& [id, tenure] : tenures_) {
+        held.push_back(id);
+    }
+    std::sort(held.begin(), held.end());
+    for (const auto id : held) {
+        const auto tenure = *tenures_.at(id);
+        auto& back = add_release({tenure.name, tenure.mode, tenure.owner, {}},
+                                 holds_.at(tenure.hold)->token, renewal_.expires_by(id));
+        back.at_shutdown = true;
+        lose(id, {errc::shut_down, "the client was shut down"}, now);
+        send(back, now);
+    }
+}
+
+std::vector<unreleased_lock> lock_table::unreleased() const {
+    auto result = refused_at_shutdown_;
+    for (const auto& [id, back] : releases_) {
+        if (back->at_shutdown || back->caller != 0) {
+            result.push_back({back->request.name, back->token, back->way.trouble()});
+        }
+    }
+    return result;
+}
+
+lock_table::census lock_table::count() const noexcept {
+    return {waiters_.size(),  contests_.size(), tenures_.size(), holds_.size(),
+            releases_.size(), names_.size(),    requests_.size()};
+}
+
+}  // namespace holdfast::core

@@ -1,0 +1,193 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <core/acquisition.hpp>
+#include <core/actions.hpp>
+#include <core/deadline_heap.hpp>
+#include <core/local_queue.hpp>
+#include <core/release.hpp>
+#include <core/renewal.hpp>
+#include <core/terms.hpp>
+
+namespace holdfast::core {
+
+struct table_settings {
+    contention_settings contention;
+    handover_limits handover;
+    /// Whether anybody listens to `tell_observer`.
+    bool observed{};
+    /// For jitter.
+    std::uint64_t seed{1};
+};
+
+/// What a call asks for.
+struct claim {
+    std::string name;
+    claim_mode mode{claim_mode::exclusive};
+    std::uint32_t permits{1};
+    std::uint32_t limit{};
+    terms how;
+    /// None: as long as it takes.
+    std::optional<clock::time_point> deadline;
+    /// False: ask once.
+    bool wait{true};
+};
+
+struct unreleased_lock {
+    std::string name;
+    fencing_token token;
+    failure error;
+};
+
+/// All locks of one client: brings the machines together.
+///
+/// Fed with calls, replies, hints and the time; answers with actions, to be performed in order. Knows
+/// no clock, thread or store, so the runtime and the simulator drive the very same code.
+///
+/// Exclusive claims on one name share a `local_queue` and one contender at the store. Shared claims and
+/// permits contend one by one. A grant becomes a tenure (renewed, see `renewal`) with one hold at a
+/// time on it. A hold that is lost stays on record until its holder lets go.
+///
+/// Not thread-safe: the caller serialises.
+class lock_table {
+public:
+    lock_table(const table_settings& settings, const owner_id& client);
+    lock_table(const lock_table&) = delete;
+    lock_table& operator=(const lock_table&) = delete;
+    ~lock_table();
+
+    /// Answered by `finish_acquire`. Busy is an error here: `errc::busy`.
+    waiter_id acquire(const claim& what, clock::time_point now);
+    /// The caller gives up waiting. No effect once the call is finished.
+    void cancel(waiter_id who, errc why, clock::time_point now);
+    /// Answered by `finish_release`, by the release timeout at the latest.
+    void release_hold(hold_id which, std::chrono::milliseconds linger, clock::time_point now);
+    /// Exclusive to shared or back. Answered by `finish_convert`.
+    void convert(hold_id which, claim_mode to, clock::time_point now);
+
+    void on_acquire_reply(request_id id, const engines::acquire_reply& reply, clock::time_point now);
+    void on_renew_replies(request_id id, const std::vector<engines::renew_reply>& replies,
+                          clock::time_point now);
+    void on_release_reply(request_id id, const engines::release_reply& reply, clock::time_point now);
+    /// `name` may have become free.
+    void on_hint(const std::string& name, clock::time_point now);
+    /// The watch on `name` is in place now: what happened before was not seen.
+    void on_watch_active(const std::string& name, clock::time_point now);
+    void on_holds_may_have_changed(clock::time_point now);
+    void on_time(clock::time_point now);
+    /// When `on_time` is due next.
+    [[nodiscard]] clock::time_point wake_at() const noexcept;
+
+    /// Ends all waiting, tells every holder, gives everything back.
+    void shut_down(clock::time_point now);
+
+    /// What was given back on shutting down and has not been confirmed.
+    [[nodiscard]] std::vector<unreleased_lock> unreleased() const;
+
+    [[nodiscard]] bool wants_watch(const std::string& name) const;
+    /// What is to be done, in order.
+    [[nodiscard]] std::vector<action> take_actions();
+
+    /// How much is going on, for tests and leak checks.
+    struct census {
+        std::size_t waiters{}, contests{}, tenures{}, holds{}, releases{}, names{}, requests{};
+        [[nodiscard]] bool quiet() const noexcept {
+            return waiters + contests + tenures + holds + releases + names + requests == 0;
+        }
+    };
+    [[nodiscard]] census count() const noexcept;
+
+private:
+    using contest_id = std::uint64_t;
+    using release_id = std::uint64_t;
+
+    struct waiter;
+    struct contest;
+    struct tenure_record;
+    struct hold_record;
+    struct release_record;
+    struct name_record;
+
+    /// What an answer from the store belongs to.
+    struct pending_request {
+        enum class kind : std::uint8_t { acquire, convert, renew, release } what{};
+        /// The contest, hold or release.
+        std::uint64_t of{};
+        clock::time_point sent_at;
+        std::vector<tenure_id> tenures{};
+        claim_mode to{};
+    };
+
+    [[nodiscard]] std::uint64_t next_id() noexcept { return ++last_id_; }
+    [[nodiscard]] owner_id next_owner() noexcept;
+    [[nodiscard]] double jitter();
+    [[nodiscard]] std::optional<pending_request> take_request(request_id id);
+    name_record& record_of(const std::string& name);
+    void tidy(const std::string& name);
+    void tell(event_kind kind, const std::string& name, const owner_id& owner, fencing_token token,
+              clock::duration duration = {}, failure error = {});
+
+    // lock_table_contending.cpp
+    void start_contest(name_record& where, const waiter& first, clock::time_point not_before,
+                       clock::time_point now);
+    void contend_for_front(name_record& where, std::uint32_t others_waiting, clock::time_point now);
+    void ask(contest& who, clock::time_point now);
+    void settle(contest& who, acquisition::verdict verdict, const engines::acquire_reply& reply,
+                clock::time_point now);
+    void settle_grant(contest& who, const engines::acquire_reply& reply, clock::time_point now);
+    [[nodiscard]] bool settle_without_grant(contest& who, acquisition::verdict verdict,
+                                            clock::time_point now);
+    void step(contest& who, acquisition::verdict verdict, clock::time_point now);
+    [[nodiscard]] std::vector<waiter_id> waiters_of(const contest& who) const;
+    [[nodiscard]] failure reason_to_give_up(const waiter& who) const;
+    void end_contest(contest& who);
+    void clean_up(const acquisition& after, clock::time_point now);
+    void finish_waiter(waiter_id who, const failure& why, clock::time_point now);
+
+    // lock_table_holding.cpp
+    void grant(waiter_id who, tenure_record& tenure, fencing_token token, event_kind kind,
+               clock::time_point now);
+    void lose(tenure_id which, const failure& why, clock::time_point now);
+    void detach(tenure_record& tenure);
+    [[nodiscard]] bool hand_over(tenure_record& tenure, const hold_record& from, clock::time_point now);
+    [[nodiscard]] clock::time_point validity(const hold_record& hold) const;
+    release_record& add_release(engines::release_request request, fencing_token token,
+                                clock::time_point expires_by);
+    void send(release_record& what, clock::time_point now);
+    void finish_call(release_record& what, clock::time_point now);
+    void finish(release_record& what, clock::time_point now);
+    void on_release_timer(release_record& what, clock::time_point now);
+    void on_convert_reply(const pending_request& request, const engines::acquire_reply& reply,
+                          clock::time_point now);
+    void run_renewals(clock::time_point now);
+    void apply(const std::vector<renewal::event>& events, clock::time_point now);
+
+    table_settings settings_;
+    owner_id client_;
+    std::mt19937_64 random_;
+    std::uint64_t last_id_{};
+    std::int64_t last_sequence_{};
+    bool shut_down_{};
+
+    std::vector<action> actions_;
+    std::vector<unreleased_lock> refused_at_shutdown_;
+    deadline_heap timers_;
+    renewal renewal_;
+    std::unordered_map<std::string, std::unique_ptr<name_record>> names_;
+    std::unordered_map<waiter_id, std::unique_ptr<waiter>> waiters_;
+    std::unordered_map<contest_id, std::unique_ptr<contest>> contests_;
+    std::unordered_map<tenure_id, std::unique_ptr<tenure_record>> tenures_;
+    std::unordered_map<hold_id, std::unique_ptr<hold_record>> holds_;
+    std::unordered_map<release_id, std::unique_ptr<release_record>> releases_;
+    std::unordered_map<request_id, pending_request> requests_;
+};
+
+}  // namespace holdfast::core

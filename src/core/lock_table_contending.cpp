@@ -1,0 +1,266 @@
+#include <core/lock_table_records.hpp>
+#include <core/planted.hpp>
+
+#include <utility>
+
+namespace holdfast::core {
+
+void lock_table::start_contest(name_record& where, const waiter& first, clock::time_point not_before,
+                               clock::time_point now) {
+    const auto id = next_id();
+    engines::acquire_request request{where.name,
+                                     first.what.mode,
+                                     first.what.permits,
+                                     first.what.limit,
+                                     next_owner(),
+                                     first.what.how.ttl,
+                                     1};
+    auto& who =
+        *contests_
+             .emplace(id, std::make_unique<contest>(
+                              id, where.name,
+                              acquisition{std::move(request), first.what.how, settings_.contention},
+                              first.what.how))
+             .first->second;
+    where.contests.push_back(id);
+    if (first.what.mode == claim_mode::exclusive) {
+        where.contender = id;
+    } else {
+        who.sole = first.id;
+        waiters_.at(first.id)->own_contest = id;
+    }
+    if (not_before > now) {
+        who.way.hold_back(not_before);
+        step(who, acquisition::verdict::nothing, now);
+    } else {
+        ask(who, now);
+    }
+}
+
+/// The lock left our hands while others wait for it here: contend again. If other processes wait too,
+/// they go first.
+void lock_table::contend_for_front(name_record& where, std::uint32_t others_waiting,
+                                   clock::time_point now) {
+    if (!where.queue.empty() && where.idle() && !shut_down_) {
+        const auto courtesy =
+            others_waiting > 0 ? settings_.contention.courtesy : clock::duration::zero();
+        start_contest(where, *waiters_.at(where.queue.front()),
+                      now + std::chrono::duration_cast<clock::duration>(courtesy * (1.0 + jitter())),
+                      now);
+    }
+    tidy(where.name);
+}
+
+void lock_table::ask(contest& who, clock::time_point now) {
+    const auto& record = *names_.at(who.name);
+    const auto wanted = who.for_queue() ? record.queue.tokens_wanted(settings_.handover) : 1;
+    const auto served = waiters_of(who);
+    if (planted(bug::resend_with_new_owner) && who.way.may_be_granted()) {
+        who.way.restart(next_owner());
+    }
+    timers_.disarm(who.wake);
+    const auto id = next_id();
+    requests_.emplace(id, pending_request{pending_request::kind::acquire, who.id, now});
+    // A call may overrun its own deadline by this much rather than be cut off while the answer is
+    // coming.
+    constexpr std::chrono::milliseconds least{50};
+    auto deadline = now + settings_.contention.request_timeout;
+    const auto on_behalf = served.empty() ? waiter_id{} : served.front();
+    if (on_behalf != 0) {
+        if (const auto& waits = *waiters_.at(on_behalf); waits.what.wait && waits.what.deadline) {
+            deadline =
+                std::min(deadline, std::max<clock::time_point>(*waits.what.deadline, now + least));
+        }
+    }
+    actions_.emplace_back(send_acquire{id, who.way.ask(now, wanted), deadline, on_behalf});
+}
+
+void lock_table::on_acquire_reply(request_id id, const engines::acquire_reply& reply,
+                                  clock::time_point now) {
+    const auto request = take_request(id);
+    if (!request) {
+        return;
+    }
+    if (request->what == pending_request::kind::convert) {
+        on_convert_reply(*request, reply, now);
+        return;
+    }
+    const auto found = contests_.find(request->of);
+    if (found != contests_.end()) {
+        auto& who = *found->second;
+        settle(who, who.way.on_reply(reply, now, jitter()), reply, now);
+    }
+}
+
+void lock_table::settle(contest& who, acquisition::verdict verdict, const engines::acquire_reply& reply,
+                        clock::time_point now) {
+    switch (verdict) {
+        case acquisition::verdict::granted:
+            settle_grant(who, reply, now);
+            return;
+        case acquisition::verdict::expired_grant:
+            clean_up(who.way, now);
+            who.way.restart(next_owner());
+            if (waiters_of(who).empty()) {
+                end_contest(who);
+            } else {
+                ask(who, now);
+            }
+            return;
+        case acquisition::verdict::failed:
+        case acquisition::verdict::ask:
+        case acquisition::verdict::nothing:
+            if (!settle_without_grant(who, verdict, now)) {
+                step(who, verdict, now);
+            }
+            return;
+    }
+}
+
+void lock_table::settle_grant(contest& who, const engines::acquire_reply& reply,
+                              clock::time_point now) {
+    auto& record = *names_.at(who.name);
+    const auto served = waiters_of(who);
+    if (served.empty() || !waiters_.at(served.front())->what.how.interchangeable(who.how)) {
+        // Everybody left, or the one it was meant for did and the next wants other terms.
+        if (!planted(bug::abandoned_grant_kept)) {
+            clean_up(who.way, now);
+        }
+        end_contest(who);
+        contend_for_front(record, 0, now);
+        return;
+    }
+    auto tenure = std::make_unique<tenure_record>();
+    tenure->id = next_id();
+    tenure->name = who.name;
+    tenure->mode = who.way.claim().mode;
+    tenure->owner = who.way.owner();
+    tenure->how = who.how;
+    tenure->first_token = reply.first_token;
+    const auto sent_at = planted(bug::deadline_from_receipt) ? now : who.way.sent_at();
+    renewal_.add(tenure->id, {tenure->name, tenure->mode, tenure->owner, tenure->how, sent_at});
+    auto& kept = *tenures_.emplace(tenure->id, std::move(tenure)).first->second;
+    auto token = reply.first_token;
+    if (who.for_queue()) {
+        record.tenure = kept.id;
+        record.queue.begin(reply.first_token, reply.token_count, now);
+        token = record.queue.next_token();
+        record.queue.pop();
+    }
+    grant(served.front(), kept, token, event_kind::acquired, now);
+    end_contest(who);
+}
+
+/// Busy, no answer, or refused: those who asked once are told, and those whose patience is over. True
+/// when nobody is left and the contest is over.
+bool lock_table::settle_without_grant(contest& who, acquisition::verdict verdict,
+                                      clock::time_point now) {
+    const auto id = who.id;
+    const auto trouble = who.way.trouble();
+    const bool refused = verdict == acquisition::verdict::failed;
+    const bool out_of_patience =
+        trouble && now - who.way.trouble_since() >= settings_.contention.outage_patience;
+    for (const auto one : waiters_of(who)) {
+        const auto& waits = waiters_.at(one)->what;
+        if (refused || !waits.wait || (out_of_patience && !waits.deadline)) {
+            finish_waiter(one, trouble ? trouble : failure{errc::busy, "somebody else holds it"}, now);
+        }
+    }
+    if (!contests_.contains(id)) {
+        return true;
+    }
+    if (!waiters_of(who).empty()) {
+        return false;
+    }
+    if (who.way.may_be_granted()) {
+        clean_up(who.way, now);
+    }
+    end_contest(who);
+    return true;
+}
+
+/// Carries out what an acquisition decided, short of a grant.
+void lock_table::step(contest& who, acquisition::verdict verdict, clock::time_point now) {
+    if (verdict == acquisition::verdict::ask) {
+        ask(who, now);
+        return;
+    }
+    if (who.way.wake_at() != clock::time_point::max()) {
+        timers_.arm(who.wake, who.way.wake_at());
+    }
+    auto& record = *names_.at(who.name);
+    if (who.way.contended() && !record.watched) {
+        tell(event_kind::contended, who.name, client_, {});
+    }
+    tidy(who.name);
+}
+
+std::vector<waiter_id> lock_table::waiters_of(const contest& who) const {
+    if (who.for_queue()) {
+        const auto& waiting = names_.at(who.name)->queue.all();
+        return {waiting.begin(), waiting.end()};
+    }
+    return waiters_.contains(who.sole) ? std::vector{who.sole} : std::vector<waiter_id>{};
+}
+
+/// Why a call that ran out of time did not get the lock.
+failure lock_table::reason_to_give_up(const waiter& who) const {
+    const auto& record = *names_.at(who.what.name);
+    const auto id = who.what.mode == claim_mode::exclusive ? record.contender : who.own_contest;
+    if (const auto found = contests_.find(id); found != contests_.end()) {
+        const auto& way = found->second->way;
+        if (way.trouble()) {
+            return way.trouble();
+        }
+        if (way.asking() && !way.contended()) {
+            return {errc::outcome_unknown, "the store has not answered yet"};
+        }
+    }
+    return {errc::busy, "somebody else held it the whole time"};
+}
+
+/// Ends a call without a lock. The contest goes on if others wait for it, or if an answer is still due.
+void lock_table::finish_waiter(waiter_id who, const failure& why, clock::time_point now) {
+    if (planted(bug::cancelled_waiter_stays) && why.code == errc::cancelled) {
+        actions_.emplace_back(finish_acquire{who, why, {}, {}, {}});
+        return;
+    }
+    auto node = waiters_.extract(who);
+    const auto& left = *node.mapped();
+    timers_.disarm(node.mapped()->deadline);
+    auto& record = record_of(left.what.name);
+    record.queue.remove(who);
+    const auto id = left.what.mode == claim_mode::exclusive ? record.contender : left.own_contest;
+    if (const auto found = contests_.find(id); found != contests_.end()) {
+        auto& contender = *found->second;
+        if (waiters_of(contender).empty() && !contender.way.asking()) {
+            if (contender.way.may_be_granted()) {
+                clean_up(contender.way, now);
+            }
+            end_contest(contender);
+        }
+    }
+    tell(event_kind::not_acquired, left.what.name, client_, {}, now - left.since, why);
+    actions_.emplace_back(finish_acquire{who, why, {}, {}, {}});
+    tidy(left.what.name);
+}
+
+void lock_table::end_contest(contest& who) {
+    auto& record = *names_.at(who.name);
+    std::erase(record.contests, who.id);
+    if (record.contender == who.id) {
+        record.contender = 0;
+    }
+    timers_.disarm(who.wake);
+    const auto name = who.name;
+    contests_.erase(who.id);
+    tidy(name);
+}
+
+/// Takes back a grant that nobody wants, or that may be there without our knowing.
+void lock_table::clean_up(const acquisition& after, clock::time_point now) {
+    const auto& claim = after.claim();
+    send(add_release({claim.name, claim.mode, claim.owner, {}}, {}, after.sent_at() + claim.ttl), now);
+}
+
+}  // namespace holdfast::core

@@ -1,0 +1,299 @@
+#include <core/lock_table_records.hpp>
+#include <core/planted.hpp>
+
+#include <utility>
+
+namespace holdfast::core {
+
+void lock_table::grant(waiter_id who, tenure_record& tenure, fencing_token token, event_kind kind,
+                       clock::time_point now) {
+    auto node = waiters_.extract(who);
+    const auto& asked = *node.mapped();
+    timers_.disarm(node.mapped()->deadline);
+    auto& hold =
+        *holds_.emplace(who, std::make_unique<hold_record>(who, tenure, token, now)).first->second;
+    hold.how = asked.what.how;
+    tenure.hold = who;
+    if (hold.how.max_hold) {
+        timers_.arm(hold.longest, now + *hold.how.max_hold);
+    }
+    tell(kind, tenure.name, tenure.owner, token, now - asked.since);
+    actions_.emplace_back(finish_acquire{who, {}, tenure.owner, token, validity(hold)});
+}
+
+clock::time_point lock_table::validity(const hold_record& hold) const {
+    const auto lease = renewal_.valid_until(hold.tenure);
+    return hold.how.max_hold ? std::min(lease, hold.since + *hold.how.max_hold) : lease;
+}
+
+/// The tenure is over: nothing of it is renewed or handed over any more.
+void lock_table::detach(tenure_record& tenure) {
+    if (!planted(bug::renewal_outlives_release)) {
+        renewal_.remove(tenure.id);
+    }
+    if (const auto found = names_.find(tenure.name);
+        found != names_.end() && found->second->tenure == tenure.id) {
+        found->second->tenure = 0;
+    }
+    tenures_.erase(tenure.id);
+}
+
+void lock_table::lose(tenure_id which, const failure& why, clock::time_point now) {
+    const auto found = tenures_.find(which);
+    if (found == tenures_.end()) {
+        return;
+    }
+    auto& tenure = *found->second;
+    auto& hold = *holds_.at(tenure.hold);
+    hold.lost = true;
+    // Whoever lost it by the store's word has nothing left there; otherwise its ttl may still run.
+    hold.expires_by = hold.expires_by == clock::time_point{} ? now + hold.how.ttl : hold.expires_by;
+    timers_.disarm(hold.longest);
+    actions_.emplace_back(tell_loss{hold.id, why});
+    tell(event_kind::lost, hold.name, hold.owner, hold.token, now - hold.since, why);
+    detach(tenure);
+    contend_for_front(record_of(hold.name), 0, now);
+}
+
+bool lock_table::hand_over(tenure_record& tenure, const hold_record& from, clock::time_point now) {
+    auto& record = record_of(tenure.name);
+    if (record.tenure != tenure.id || !record.queue.may_hand_over(settings_.handover, now)) {
+        return false;
+    }
+    const auto next = record.queue.front();
+    if (!waiters_.at(next)->what.how.interchangeable(tenure.how)) {
+        return false;
+    }
+    // A lease whose renewals fail is not worth passing on.
+    if (renewal_.valid_until(tenure.id) - now < tenure.how.ttl / 3) {
+        return false;
+    }
+    const auto gone = from.id;
+    tell(event_kind::released, from.name, from.owner, from.token, now - from.since);
+    actions_.emplace_back(finish_release{gone, release_outcome::released, {}});
+    timers_.disarm(holds_.at(gone)->longest);
+    holds_.erase(gone);
+    record.queue.pop();
+    grant(next, tenure, record.queue.next_token(), event_kind::handed_over, now);
+    tidy(tenure.name);
+    return true;
+}
+
+void lock_table::release_hold(hold_id which, std::chrono::milliseconds linger, clock::time_point now) {
+    const auto found = holds_.find(which);
+    if (found == holds_.end()) {
+        actions_.emplace_back(finish_release{which, release_outcome::already_lost, {}});
+        return;
+    }
+    auto& hold = *found->second;
+    if (!hold.lost && now >= validity(hold) && !planted(bug::deadline_ignored)) {
+        lose(hold.tenure, {errc::lost, "its deadline had passed when it was released"}, now);
+    }
+    if (hold.lost) {
+        // Nothing to wait for. If the store still has it, free it rather than let its ttl run.
+        if (now < hold.expires_by) {
+            send(add_release({hold.name, hold.mode, hold.owner, linger}, hold.token, hold.expires_by),
+                 now);
+        }
+        actions_.emplace_back(finish_release{which, release_outcome::already_lost, {}});
+        holds_.erase(which);
+        return;
+    }
+    auto& tenure = *tenures_.at(hold.tenure);
+    if (linger.count() == 0 && hand_over(tenure, hold, now)) {
+        return;
+    }
+    auto& record = record_of(hold.name);
+    // Renewal stops before the release is sent, or a late renewal could be answered after it.
+    auto& back = add_release({hold.name, hold.mode, hold.owner, linger}, hold.token,
+                             renewal_.expires_by(tenure.id));
+    back.caller = which;
+    back.held = true;
+    back.held_since = hold.since;
+    back.tell_by = now + hold.how.release_timeout;
+    if (record.tenure == tenure.id) {
+        back.queue_waits = true;
+        record.releasing = back.id;
+    }
+    timers_.disarm(hold.longest);
+    detach(tenure);
+    holds_.erase(which);
+    send(back, now);
+}
+
+lock_table::release_record& lock_table::add_release(engines::release_request request,
+                                                    fencing_token token, clock::time_point expires_by) {
+    const auto id = next_id();
+    return *releases_
+                .emplace(id,
+                         std::make_unique<release_record>(id, std::move(request), token, expires_by))
+                .first->second;
+}
+
+void lock_table::send(release_record& what, clock::time_point now) {
+    const auto id = next_id();
+    requests_.emplace(id, pending_request{pending_request::kind::release, what.id, now});
+    if (what.caller != 0) {
+        timers_.arm(what.wake, what.tell_by);
+    } else {
+        timers_.disarm(what.wake);
+    }
+    const auto deadline = std::min(now + settings_.contention.request_timeout, what.tell_by);
+    actions_.emplace_back(send_release{id, what.way.ask(now), deadline, what.caller});
+}
+
+void lock_table::on_release_reply(request_id id, const engines::release_reply& reply,
+                                  clock::time_point now) {
+    const auto request = take_request(id);
+    const auto found = request ? releases_.find(request->of) : releases_.end();
+    if (found == releases_.end()) {
+        return;
+    }
+    auto& what = *found->second;
+    if (what.way.on_reply(reply, now, jitter())) {
+        finish(what, now);
+        return;
+    }
+    timers_.arm(what.wake,
+                what.caller != 0 ? std::min(what.way.wake_at(), what.tell_by) : what.way.wake_at());
+}
+
+void lock_table::on_release_timer(release_record& what, clock::time_point now) {
+    if (what.caller != 0 && now >= what.tell_by) {
+        finish_call(what, now);
+    }
+    if (what.way.asking()) {
+        return;
+    }
+    if (what.way.over(now)) {
+        finish(what, now);
+    } else if (now >= what.way.wake_at()) {
+        send(what, now);
+    } else {
+        timers_.arm(what.wake, what.way.wake_at());
+    }
+}
+
+/// Tells the caller how it went so far, and lets the queue go on.
+void lock_table::finish_call(release_record& what, clock::time_point now) {
+    const auto outcome = what.way.outcome(what.held);
+    const auto kind =
+        outcome == release_outcome::unknown ? event_kind::release_unconfirmed : event_kind::released;
+    tell(kind, what.request.name, what.request.owner, what.token, now - what.held_since,
+         what.way.trouble());
+    actions_.emplace_back(finish_release{std::exchange(what.caller, 0), outcome, what.way.trouble()});
+    what.tell_by = clock::time_point::max();
+    if (std::exchange(what.queue_waits, false)) {
+        auto& record = record_of(what.request.name);
+        record.releasing = 0;
+        contend_for_front(record, what.way.others_waiting(), now);
+    }
+}
+
+void lock_table::finish(release_record& what, clock::time_point now) {
+    if (what.caller != 0) {
+        finish_call(what, now);
+    }
+    if (what.at_shutdown && what.way.trouble() && !what.way.over(now)) {
+        refused_at_shutdown_.push_back({what.request.name, what.token, what.way.trouble()});
+    }
+    timers_.disarm(what.wake);
+    releases_.erase(what.id);
+}
+
+void lock_table::convert(hold_id which, claim_mode to, clock::time_point now) {
+    const auto found = holds_.find(which);
+    if (found == holds_.end() || found->second->lost || now >= validity(*found->second)) {
+        actions_.emplace_back(finish_convert{which, {errc::lost, "the lease is over"}, {}});
+        return;
+    }
+    const auto& hold = *found->second;
+    const auto id = next_id();
+    requests_.emplace(id, pending_request{pending_request::kind::convert, which, now, {}, to});
+    actions_.emplace_back(send_acquire{id,
+                                       {hold.name, to, 1, 0, hold.owner, hold.how.ttl, 1},
+                                       now + settings_.contention.request_timeout,
+                                       which});
+}
+
+void lock_table::on_convert_reply(const pending_request& request, const engines::acquire_reply& reply,
+                                  clock::time_point now) {
+    using outcome = engines::acquire_reply::outcome;
+    const auto found = holds_.find(request.of);
+    if (found == holds_.end() || found->second->lost) {
+        actions_.emplace_back(
+            finish_convert{request.of, {errc::lost, "the lease ended meanwhile"}, {}});
+        return;
+    }
+    auto& hold = *found->second;
+    if (reply.result != outcome::granted) {
+        auto why = reply.result == outcome::busy ? failure{errc::busy, "other readers are there"}
+                                                 : reply.error;
+        actions_.emplace_back(finish_convert{request.of, std::move(why), {}});
+        return;
+    }
+    auto& tenure = *tenures_.at(hold.tenure);
+    renewal_.change_mode(tenure.id, request.to);
+    tenure.mode = hold.mode = request.to;
+    hold.token = reply.first_token;
+    actions_.emplace_back(finish_convert{request.of, {}, hold.token});
+    auto& record = record_of(hold.name);
+    if (record.tenure == tenure.id) {
+        record.tenure = 0;  // a reader does not hand over to writers
+        contend_for_front(record, 0, now);
+    }
+    tidy(hold.name);
+}
+
+void lock_table::run_renewals(clock::time_point now) {
+    apply(renewal_.on_time(now), now);
+    while (true) {
+        auto batch = renewal_.next_batch(now);
+        if (batch.ids.empty()) {
+            return;
+        }
+        const auto id = next_id();
+        requests_.emplace(id,
+                          pending_request{pending_request::kind::renew, 0, now, std::move(batch.ids)});
+        const auto deadline = std::min(now + settings_.contention.request_timeout, batch.useful_until);
+        actions_.emplace_back(send_renew{id, std::move(batch.requests), deadline});
+    }
+}
+
+void lock_table::on_renew_replies(request_id id, const std::vector<engines::renew_reply>& replies,
+                                  clock::time_point now) {
+    if (const auto request = take_request(id)) {
+        apply(renewal_.on_replies(request->tenures, replies, request->sent_at, now), now);
+    }
+}
+
+void lock_table::apply(const std::vector<renewal::event>& events, clock::time_point now) {
+    using kind = renewal::event::kind;
+    for (const auto& what : events) {
+        const auto found = tenures_.find(what.id);
+        if (found == tenures_.end()) {
+            continue;
+        }
+        const auto& tenure = *found->second;
+        auto& hold = *holds_.at(tenure.hold);
+        switch (what.what) {
+            case kind::extended:
+                tell(event_kind::renewed, hold.name, hold.owner, hold.token);
+                actions_.emplace_back(set_validity{hold.id, validity(hold)});
+                break;
+            case kind::failed:
+                tell(event_kind::renewal_failed, hold.name, hold.owner, hold.token, {}, what.error);
+                break;
+            case kind::jeopardy:
+                tell(event_kind::jeopardy, hold.name, hold.owner, hold.token);
+                break;
+            case kind::lost:
+                // What lies between our deadline and the store's is the margin.
+                hold.expires_by = what.valid_until + hold.how.margin;
+                lose(what.id, what.error, now);
+                break;
+        }
+    }
+}
+
+}  // namespace holdfast::core

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+
+namespace holdfast::core {
+
+/// Mistakes that the simulator plants in a second build of the core, to see that it would find them.
+/// In the product `planted` is a constant `false` and leaves no trace.
+enum class bug : std::uint8_t {
+    none,
+    deadline_from_receipt,        ///< validity counted from the reply, not from the request
+    deadline_ignored,             ///< only the store's word ends a lease
+    gone_means_renewed,           ///< a renewal that found nothing counts as success
+    renewal_outlives_release,     ///< renewal is stopped after the release, not before
+    handover_keeps_token,         ///< the next thread gets the token of the one before
+    handover_overruns_block,      ///< tokens beyond the reserved block
+    cancelled_waiter_stays,       ///< a waiter that gave up is still handed the lock
+    abandoned_grant_kept,         ///< a grant that comes after everybody left is not given back
+    resend_with_new_owner,        ///< after an unknown outcome, asks again as somebody else
+    hint_while_asking_dropped,    ///< a notification during a request is forgotten
+    no_recheck_after_watch,       ///< sleeps without asking again once the watch is in place
+    release_assumed,              ///< an unanswered release counts as done, nobody cleans up
+    store_release_ignores_owner,  ///< (simulated store) release without owner check
+    store_renewal_recreates,      ///< (simulated store) renewal re-creates what is gone
+    store_forgets_to_notify,      ///< (simulated store) release without notification
+    store_token_repeats,          ///< (simulated store) a grant does not advance the token
+};
+
+#ifdef HOLDFAST_PLANTED_BUGS
+[[nodiscard]] bool planted(bug which) noexcept;
+#else
+[[nodiscard]] constexpr bool planted(bug) noexcept {
+    return false;
+}
+#endif
+
+}  // namespace holdfast::core

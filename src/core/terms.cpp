@@ -1,0 +1,53 @@
+#include <core/terms.hpp>
+
+#include <algorithm>
+#include <string>
+
+namespace holdfast::core {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+[[nodiscard]] std::string text(milliseconds value) {
+    return std::to_string(value.count()) + " ms";
+}
+
+[[nodiscard]] failure refuse(std::string why) {
+    return {errc::invalid_argument, std::move(why)};
+}
+
+}  // namespace
+
+failure make_terms(const lease_options& options, const engines::guarantees& promises, terms& result) {
+    if (options.ttl < promises.minimum_ttl || options.ttl > promises.maximum_ttl) {
+        return refuse("a ttl of " + text(options.ttl) + " is out of range; this store takes " +
+                      text(promises.minimum_ttl) + " to " + text(promises.maximum_ttl));
+    }
+    const auto margin = options.safety_margin.value_or(
+        std::clamp(options.ttl / 20, milliseconds{5}, milliseconds{500}));
+    if (margin < milliseconds{0} || margin > options.ttl / 2) {
+        return refuse("a safety margin of " + text(margin) + " does not fit a ttl of " +
+                      text(options.ttl) + "; use at most half of it");
+    }
+    const auto jeopardy = options.jeopardy.value_or(options.ttl / 3);
+    if (jeopardy < milliseconds{0} || jeopardy > options.ttl) {
+        return refuse("jeopardy at " + text(jeopardy) + " does not fit a ttl of " + text(options.ttl));
+    }
+    if (options.max_hold &&
+        (*options.max_hold <= milliseconds{0} || *options.max_hold > promises.maximum_ttl)) {
+        return refuse("a max_hold of " + text(*options.max_hold) + " is out of range");
+    }
+    if (options.release_timeout < milliseconds{0} || options.release_timeout > promises.maximum_ttl) {
+        return refuse("a release timeout of " + text(options.release_timeout) + " is out of range");
+    }
+    result.ttl = options.ttl;
+    result.renewal = options.renewal;
+    result.margin = margin;
+    result.jeopardy = jeopardy;
+    result.max_hold = options.max_hold;
+    result.release_timeout = options.release_timeout;
+    return {};
+}
+
+}  // namespace holdfast::core

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+
+#include <holdfast/clock.hpp>
+#include <holdfast/engine.hpp>
+#include <holdfast/error.hpp>
+#include <holdfast/options.hpp>
+
+namespace holdfast::core {
+
+/// `lease_options`, checked and with every default filled in.
+struct terms {
+    std::chrono::milliseconds ttl{};
+    renewal_mode renewal{renewal_mode::automatic};
+    clock::duration margin{};
+    clock::duration jeopardy{};
+    std::optional<clock::duration> max_hold;
+    clock::duration release_timeout{};
+
+    /// Whether a lease taken on these terms can be passed on to somebody who asked for `other`.
+    [[nodiscard]] bool interchangeable(const terms& other) const noexcept {
+        return ttl == other.ttl && renewal == other.renewal && margin == other.margin;
+    }
+};
+
+/// The terms, or why the options make no sense for this store.
+[[nodiscard]] failure make_terms(const lease_options& options, const engines::guarantees& promises,
+                                 terms& result);
+
+}  // namespace holdfast::core
