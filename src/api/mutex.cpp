@@ -1,0 +1,73 @@
+#include <holdfast/mutex.hpp>
+
+#include <api/request.hpp>
+#include <holdfast/client.hpp>
+
+#include <utility>
+
+namespace holdfast {
+
+using detail::patience;
+
+mutex::mutex(client& owner, std::string name, lease_options options)
+    : session_{owner.shared()}, name_{std::move(name)}, options_{options} {
+    detail::check(*session_, name_, options_);
+}
+
+mutex::~mutex() = default;
+
+void mutex::lock() {
+    holds_.add(detail::take(session_, name_, options_, {}, patience::unlimited()));
+}
+
+bool mutex::lock(std::stop_token stop) {
+    auto taken = detail::take(session_, name_, options_, {}, patience::unlimited(), stop);
+    return taken && (holds_.add(std::move(taken)), true);
+}
+
+bool mutex::try_lock() {
+    auto taken = detail::take(session_, name_, options_, {}, patience::none());
+    return taken && (holds_.add(std::move(taken)), true);
+}
+
+bool mutex::lock_until(clock::time_point deadline) {
+    auto taken = detail::take(session_, name_, options_, {}, patience::until(deadline));
+    return taken && (holds_.add(std::move(taken)), true);
+}
+
+void mutex::unlock() noexcept {
+    const auto taken = holds_.take();
+    if (!taken) {
+        detail::programming_error("mutex::unlock without a lock");
+    }
+    session_->release(*taken, {});
+}
+
+lease mutex::acquire() {
+    return lease{detail::take(session_, name_, options_, {}, patience::unlimited())};
+}
+
+std::optional<lease> mutex::acquire(std::stop_token stop) {
+    return detail::to_lease(detail::take(session_, name_, options_, {}, patience::unlimited(), stop));
+}
+
+std::optional<lease> mutex::try_acquire() {
+    return detail::to_lease(detail::take(session_, name_, options_, {}, patience::none()));
+}
+
+std::optional<lease> mutex::acquire_until(clock::time_point deadline, std::stop_token stop) {
+    return detail::to_lease(
+        detail::take(session_, name_, options_, {}, patience::until(deadline), stop));
+}
+
+std::stop_token mutex::lost() const noexcept {
+    const auto taken = holds_.peek();
+    return taken ? taken->lost() : std::stop_token{};
+}
+
+fencing_token mutex::token() const noexcept {
+    const auto taken = holds_.peek();
+    return taken ? taken->token() : fencing_token{};
+}
+
+}  // namespace holdfast

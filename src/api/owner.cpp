@@ -1,0 +1,85 @@
+#include <holdfast/owner.hpp>
+
+#include <sys/random.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <system_error>
+
+namespace holdfast {
+
+namespace {
+
+constexpr std::string_view digits = "0123456789abcdef";
+/// xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx
+constexpr std::size_t uuid_length = 36;
+
+[[nodiscard]] constexpr bool is_dash_position(std::size_t at) noexcept {
+    return at == 8 || at == 13 || at == 18 || at == 23;
+}
+
+}  // namespace
+
+owner_id owner_id::random_client() {
+    std::array<std::uint64_t, 2> bits{};
+    for (ssize_t got = -1; got != sizeof bits;) {
+        got = getrandom(bits.data(), sizeof bits, 0);
+        if (got < 0 && errno != EINTR) {
+            throw std::system_error{errno, std::generic_category(),
+                                    "no random numbers from the system"};
+        }
+    }
+    // Version 4, variant 1, as UUIDs have it.
+    bits[0] = (bits[0] & ~std::uint64_t{0xF000}) | 0x4000U;
+    bits[1] = (bits[1] & ~(std::uint64_t{3} << 62U)) | (std::uint64_t{2} << 62U);
+    return {bits[0], bits[1], 0};
+}
+
+std::string owner_id::client_text() const {
+    std::string text(uuid_length, '-');
+    std::size_t nibble = 0;
+    for (std::size_t at = 0; at < uuid_length; ++at) {
+        if (!is_dash_position(at)) {
+            const auto half = nibble < 16 ? high : low;
+            text[at] = digits[(half >> (60 - 4 * (nibble % 16))) & 0xFU];
+            ++nibble;
+        }
+    }
+    return text;
+}
+
+std::string owner_id::text() const {
+    return client_text() + ":" + std::to_string(sequence);
+}
+
+std::optional<owner_id> owner_id::parse(std::string_view text) noexcept {
+    if (text.size() < uuid_length + 2 || text[uuid_length] != ':') {
+        return std::nullopt;
+    }
+    owner_id parsed;
+    std::size_t nibble = 0;
+    for (std::size_t at = 0; at < uuid_length; ++at) {
+        if (is_dash_position(at)) {
+            if (text[at] != '-') {
+                return std::nullopt;
+            }
+            continue;
+        }
+        const auto value = digits.find(text[at]);
+        if (value == std::string_view::npos) {
+            return std::nullopt;
+        }
+        auto& half = nibble < 16 ? parsed.high : parsed.low;
+        half = (half << 4U) | value;
+        ++nibble;
+    }
+    const auto* const end = text.data() + text.size();
+    const auto [stopped, error] = std::from_chars(text.data() + uuid_length + 1, end, parsed.sequence);
+    if (error != std::errc{} || stopped != end) {
+        return std::nullopt;
+    }
+    return parsed;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,66 @@
+#include <api/request.hpp>
+
+#include <core/names.hpp>
+#include <core/terms.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+namespace holdfast::detail {
+
+namespace {
+
+[[nodiscard]] core::terms terms_for(const session& where, std::string_view name,
+                                    const lease_options& options) {
+    core::terms how;
+    if (const auto wrong = core::make_terms(options, where.promises(), how)) {
+        wrong.raise(describe(where, name));
+    }
+    return how;
+}
+
+}  // namespace
+
+std::string describe(const session& where, std::string_view name) {
+    return "lock " + core::quote_name(name) + " on " + where.address();
+}
+
+void check(const session& where, std::string_view name, const lease_options& options) {
+    if (const auto wrong = core::check_name(name)) {
+        wrong.raise("on " + where.address());
+    }
+    static_cast<void>(terms_for(where, name, options));
+}
+
+patience patience::until(clock::time_point deadline) {
+    return deadline <= clock::now() ? none() : patience{true, deadline};
+}
+
+std::shared_ptr<hold> take(const std::shared_ptr<session>& from, const std::string& name,
+                           const lease_options& options, const claim_kind& kind,
+                           const patience& how_long, const std::stop_token& stop) {
+    const core::claim what{name,
+                           kind.mode,
+                           kind.permits,
+                           kind.limit,
+                           terms_for(*from, name, options),
+                           how_long.deadline,
+                           how_long.wait};
+    auto result = from->acquire(what, stop);
+    if (result.error && result.error.code != errc::busy && result.error.code != errc::cancelled) {
+        result.error.raise(describe(*from, name));
+    }
+    return std::move(result.taken);
+}
+
+std::optional<lease> to_lease(std::shared_ptr<hold> taken) {
+    return taken ? std::optional<lease>{std::in_place, std::move(taken)} : std::nullopt;
+}
+
+void programming_error(const char* what) noexcept {
+    std::fprintf(stderr, "holdfast: %s\n", what);
+    std::abort();
+}
+
+}  // namespace holdfast::detail

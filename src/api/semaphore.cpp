@@ -1,0 +1,64 @@
+#include <holdfast/semaphore.hpp>
+
+#include <api/request.hpp>
+#include <holdfast/client.hpp>
+
+#include <utility>
+
+namespace holdfast {
+
+using detail::patience;
+
+namespace {
+
+[[nodiscard]] detail::claim_kind permit(const detail::session& where, const std::string& name,
+                                        std::uint32_t permits, std::uint32_t limit) {
+    if (permits == 0 || permits > limit) {
+        failure{errc::invalid_argument,
+                std::to_string(permits) + " permits of " + std::to_string(limit) + " can never be had"}
+            .raise(detail::describe(where, name));
+    }
+    return {claim_mode::permit, permits, limit};
+}
+
+}  // namespace
+
+semaphore::semaphore(client& owner, std::string name, std::uint32_t limit, lease_options options)
+    : session_{owner.shared()}, name_{std::move(name)}, limit_{limit}, options_{options} {
+    detail::check(*session_, name_, options_);
+    if (limit_ == 0) {
+        failure{errc::invalid_argument, "a semaphore needs at least one permit"}.raise(
+            detail::describe(*session_, name_));
+    }
+    if (!session_->promises().permits) {
+        failure{errc::guarantee_not_met, "this store has no semaphores"}.raise(
+            detail::describe(*session_, name_));
+    }
+}
+
+semaphore::~semaphore() = default;
+
+lease semaphore::acquire(std::uint32_t permits) {
+    return lease{detail::take(session_, name_, options_, permit(*session_, name_, permits, limit_),
+                              patience::unlimited())};
+}
+
+std::optional<lease> semaphore::acquire(std::stop_token stop, std::uint32_t permits) {
+    return detail::to_lease(detail::take(session_, name_, options_,
+                                         permit(*session_, name_, permits, limit_),
+                                         patience::unlimited(), stop));
+}
+
+std::optional<lease> semaphore::try_acquire(std::uint32_t permits) {
+    return detail::to_lease(detail::take(session_, name_, options_,
+                                         permit(*session_, name_, permits, limit_), patience::none()));
+}
+
+std::optional<lease> semaphore::acquire_until(clock::time_point deadline, std::uint32_t permits,
+                                              std::stop_token stop) {
+    return detail::to_lease(detail::take(session_, name_, options_,
+                                         permit(*session_, name_, permits, limit_),
+                                         patience::until(deadline), stop));
+}
+
+}  // namespace holdfast

@@ -1,0 +1,167 @@
+#include <holdfast/shared_mutex.hpp>
+
+#include <api/request.hpp>
+#include <holdfast/client.hpp>
+
+#include <utility>
+
+namespace holdfast {
+
+using detail::patience;
+
+namespace {
+
+constexpr detail::claim_kind writing{claim_mode::exclusive};
+constexpr detail::claim_kind reading{claim_mode::shared};
+
+bool keep(detail::facade_holds& where, std::shared_ptr<detail::hold> taken) {
+    if (!taken) {
+        return false;
+    }
+    where.add(std::move(taken));
+    return true;
+}
+
+}  // namespace
+
+shared_mutex::shared_mutex(client& owner, std::string name, lease_options options)
+    : session_{owner.shared()}, name_{std::move(name)}, options_{options} {
+    detail::check(*session_, name_, options_);
+    if (!session_->promises().shared) {
+        failure{errc::guarantee_not_met, "this store has no shared locks"}.raise(
+            detail::describe(*session_, name_));
+    }
+}
+
+shared_mutex::~shared_mutex() = default;
+
+void shared_mutex::lock() {
+    keep(writers_, detail::take(session_, name_, options_, writing, patience::unlimited()));
+}
+
+bool shared_mutex::lock(std::stop_token stop) {
+    return keep(writers_,
+                detail::take(session_, name_, options_, writing, patience::unlimited(), stop));
+}
+
+bool shared_mutex::try_lock() {
+    return keep(writers_, detail::take(session_, name_, options_, writing, patience::none()));
+}
+
+bool shared_mutex::lock_until(clock::time_point deadline) {
+    return keep(writers_, detail::take(session_, name_, options_, writing, patience::until(deadline)));
+}
+
+void shared_mutex::unlock() noexcept {
+    const auto taken = writers_.take();
+    if (!taken) {
+        detail::programming_error("shared_mutex::unlock without a lock");
+    }
+    session_->release(*taken, {});
+}
+
+void shared_mutex::lock_shared() {
+    keep(readers_, detail::take(session_, name_, options_, reading, patience::unlimited()));
+}
+
+bool shared_mutex::lock_shared(std::stop_token stop) {
+    return keep(readers_,
+                detail::take(session_, name_, options_, reading, patience::unlimited(), stop));
+}
+
+bool shared_mutex::try_lock_shared() {
+    return keep(readers_, detail::take(session_, name_, options_, reading, patience::none()));
+}
+
+bool shared_mutex::lock_shared_until(clock::time_point deadline) {
+    return keep(readers_, detail::take(session_, name_, options_, reading, patience::until(deadline)));
+}
+
+void shared_mutex::unlock_shared() noexcept {
+    const auto taken = readers_.take();
+    if (!taken) {
+        detail::programming_error("shared_mutex::unlock_shared without a lock");
+    }
+    session_->release(*taken, {});
+}
+
+void shared_mutex::downgrade() {
+    const auto taken = writers_.peek();
+    if (!taken) {
+        detail::programming_error("shared_mutex::downgrade without a lock");
+    }
+    if (const auto wrong = session_->convert(*taken, claim_mode::shared)) {
+        wrong.raise(detail::describe(*session_, name_));
+    }
+    readers_.add(writers_.take());
+}
+
+bool shared_mutex::try_upgrade() {
+    const auto taken = readers_.peek();
+    if (!taken) {
+        detail::programming_error("shared_mutex::try_upgrade without a lock");
+    }
+    const auto wrong = session_->convert(*taken, claim_mode::exclusive);
+    if (wrong.code == errc::busy) {
+        return false;
+    }
+    if (wrong) {
+        wrong.raise(detail::describe(*session_, name_));
+    }
+    writers_.add(readers_.take());
+    return true;
+}
+
+lease shared_mutex::acquire() {
+    return lease{detail::take(session_, name_, options_, writing, patience::unlimited())};
+}
+
+std::optional<lease> shared_mutex::acquire(std::stop_token stop) {
+    return detail::to_lease(
+        detail::take(session_, name_, options_, writing, patience::unlimited(), stop));
+}
+
+std::optional<lease> shared_mutex::try_acquire() {
+    return detail::to_lease(detail::take(session_, name_, options_, writing, patience::none()));
+}
+
+std::optional<lease> shared_mutex::acquire_until(clock::time_point deadline, std::stop_token stop) {
+    return detail::to_lease(
+        detail::take(session_, name_, options_, writing, patience::until(deadline), stop));
+}
+
+lease shared_mutex::acquire_shared() {
+    return lease{detail::take(session_, name_, options_, reading, patience::unlimited())};
+}
+
+std::optional<lease> shared_mutex::acquire_shared(std::stop_token stop) {
+    return detail::to_lease(
+        detail::take(session_, name_, options_, reading, patience::unlimited(), stop));
+}
+
+std::optional<lease> shared_mutex::try_acquire_shared() {
+    return detail::to_lease(detail::take(session_, name_, options_, reading, patience::none()));
+}
+
+std::optional<lease> shared_mutex::acquire_shared_until(clock::time_point deadline,
+                                                        std::stop_token stop) {
+    return detail::to_lease(
+        detail::take(session_, name_, options_, reading, patience::until(deadline), stop));
+}
+
+std::stop_token shared_mutex::lost() const noexcept {
+    const auto taken = writers_.peek();
+    return taken ? taken->lost() : std::stop_token{};
+}
+
+fencing_token shared_mutex::token() const noexcept {
+    const auto taken = writers_.peek();
+    return taken ? taken->token() : fencing_token{};
+}
+
+std::stop_token shared_mutex::lost_shared() const noexcept {
+    const auto taken = readers_.peek();
+    return taken ? taken->lost() : std::stop_token{};
+}
+
+}  // namespace holdfast

@@ -1,0 +1,402 @@
+#include <runtime/session.hpp>
+
+#include <runtime/fork_guard.hpp>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+namespace holdfast::detail {
+
+/// A caller that waits for the core's answer. Shared with whoever wakes it.
+struct session::call {
+    std::atomic<std::uint32_t> signal{0};
+    // Guarded by the session's mutex.
+    std::vector<deed> errands;
+    bool done{};
+    const core::claim* asked{};
+    failure error;
+    std::shared_ptr<hold> taken;
+    release_outcome outcome{release_outcome::unknown};
+    fencing_token token{};
+
+    void wake() noexcept {
+        signal.fetch_add(1, std::memory_order_release);
+        signal.notify_one();
+    }
+};
+
+namespace {
+
+[[nodiscard]] core::table_settings settings_from(const client_options& options,
+                                                 const owner_id& client) {
+    core::table_settings settings;
+    settings.contention.request_timeout = options.request_timeout;
+    settings.contention.outage_patience = options.outage_patience;
+    settings.handover = {options.handover_count, options.handover_time};
+    settings.observed = options.events != nullptr;
+    settings.seed = client.low;
+    return settings;
+}
+
+}  // namespace
+
+session::session(std::unique_ptr<engines::engine> engine, const engines::client_identity& identity,
+                 const client_options& options)
+    : engine_{std::move(engine)},
+      identity_{identity},
+      promises_{engine_->promises()},
+      address_{engine_->address()},
+      options_{options},
+      generation_{fork_generation()},
+      table_{settings_from(options, identity.client), identity.client} {}
+
+void session::start() {
+    notifier_.emplace(options_.events);
+    timer_.emplace([this] { tick(); });
+    engine_->attach({[this] {
+        drive([](core::lock_table& table, clock::time_point now) {
+            table.on_holds_may_have_changed(now);
+        });
+    }});
+}
+
+session::~session() {
+    close();
+}
+
+bool session::forked() const noexcept {
+    return generation_ != fork_generation();
+}
+
+/// Lets the core take one step, and does what it says.
+template <class Step>
+void session::drive(const Step& step, const call* self) {
+    aftermath rest;
+    {
+        const std::lock_guard lock{guard_};
+        step(table_, clock::now());
+        rest = collect(self);
+    }
+    for (const auto& one : rest.wake) {
+        one->wake();
+    }
+    perform(std::move(rest.deeds), engines::caller::must_not_block);
+}
+
+session::aftermath session::collect(const call* self) {
+    aftermath rest;
+    for (auto& what : table_.take_actions()) {
+        carry_out(what, self, rest);
+    }
+    // Only ever moved forward here: a timer that fires early costs less than a system call per lock.
+    if (const auto next = table_.wake_at(); next < armed_for_ && !closed_.load()) {
+        armed_for_ = next;
+        timer_->arm(next);
+    }
+    return rest;
+}
+
+/// What concerns this process alone happens here, in order, under the mutex; what concerns the store is
+/// left for later.
+void session::carry_out(core::action& what, const call* self, aftermath& rest) {
+    const auto errand_of = [&](core::waiter_id who, auto&& errand) {
+        const auto found = calls_.find(who);
+        if (found == calls_.end()) {
+            rest.deeds.emplace_back(std::forward<decltype(errand)>(errand));
+            return;
+        }
+        found->second->errands.emplace_back(std::forward<decltype(errand)>(errand));
+        if (found->second.get() != self) {
+            rest.wake.push_back(found->second);
+        }
+    };
+    const auto answer = [&](core::waiter_id who, const auto& fill) {
+        auto node = calls_.extract(who);
+        if (!node.empty()) {
+            fill(*node.mapped());
+            finish(std::move(node.mapped()), rest);
+        }
+    };
+    if (auto* ask = std::get_if<core::send_acquire>(&what)) {
+        errand_of(ask->on_behalf_of, std::move(*ask));
+    } else if (auto* back = std::get_if<core::send_release>(&what)) {
+        errand_of(back->on_behalf_of, std::move(*back));
+    } else if (auto* renew = std::get_if<core::send_renew>(&what)) {
+        rest.deeds.emplace_back(std::move(*renew));
+    } else if (auto* watch = std::get_if<core::update_watch>(&what)) {
+        rest.deeds.emplace_back(std::move(*watch));
+    } else if (auto* got = std::get_if<core::finish_acquire>(&what)) {
+        complete(*got, rest);
+    } else if (auto* gone = std::get_if<core::finish_release>(&what)) {
+        holds_.erase(gone->id);
+        answer(gone->id, [&](call& mine) { mine.outcome = gone->outcome; });
+    } else if (auto* changed = std::get_if<core::finish_convert>(&what)) {
+        answer(changed->id, [&](call& mine) {
+            mine.error = std::move(changed->error);
+            mine.token = changed->token;
+        });
+    } else if (auto* valid = std::get_if<core::set_validity>(&what)) {
+        if (const auto found = holds_.find(valid->id); found != holds_.end()) {
+            found->second->set_validity(valid->valid_until);
+        }
+    } else if (auto* loss = std::get_if<core::tell_loss>(&what)) {
+        if (const auto found = holds_.find(loss->id); found != holds_.end()) {
+            found->second->set_loss(loss->why.code);
+            if (!closed_.load()) {
+                notifier_->tell_loss(found->second);
+            }
+        }
+    } else if (auto* seen = std::get_if<core::tell_observer>(&what);
+               seen != nullptr && !closed_.load()) {
+        notifier_->tell_observer(std::move(seen->what));
+    }
+}
+
+void session::complete(core::finish_acquire& what, aftermath& rest) {
+    auto node = calls_.extract(what.id);
+    if (node.empty()) {
+        return;
+    }
+    auto& mine = *node.mapped();
+    mine.error = std::move(what.error);
+    if (!mine.error) {
+        const auto& how = mine.asked->how;
+        const auto longest = how.max_hold ? clock::now() + *how.max_hold : clock::time_point::max();
+        mine.taken = std::make_shared<hold>(shared_from_this(), what.id, mine.asked->name, what.owner,
+                                            what.token, what.valid_until, how.jeopardy, longest);
+        holds_.emplace(what.id, mine.taken);
+    }
+    finish(std::move(node.mapped()), rest);
+}
+
+/// The caller has its answer. Errands it did not get to are done by whoever is here.
+void session::finish(std::shared_ptr<call> mine, aftermath& rest) {
+    mine->done = true;
+    for (auto& errand : mine->errands) {
+        rest.deeds.push_back(std::move(errand));
+    }
+    mine->errands.clear();
+    rest.wake.push_back(std::move(mine));
+}
+
+void session::perform(std::vector<deed> deeds, engines::caller from) {
+    for (auto& what : deeds) {
+        perform(what, from);
+    }
+}
+
+void session::perform(deed& what, engines::caller from) {
+    const engine_use in_use{*this};
+    if (!in_use) {
+        refuse(what);
+        return;
+    }
+    if (auto* watch = std::get_if<core::update_watch>(&what)) {
+        update_watch(watch->name);
+        return;
+    }
+    requests_.fetch_add(1, std::memory_order_relaxed);
+    if (auto* ask = std::get_if<core::send_acquire>(&what)) {
+        engine_->acquire(std::move(ask->request), {ask->deadline, from},
+                         [this, id = ask->id](const engines::acquire_reply& reply) {
+                             drive([&](core::lock_table& table, clock::time_point now) {
+                                 table.on_acquire_reply(id, reply, now);
+                             });
+                         });
+    } else if (auto* back = std::get_if<core::send_release>(&what)) {
+        engine_->release(std::move(back->request), {back->deadline, from},
+                         [this, id = back->id](const engines::release_reply& reply) {
+                             drive([&](core::lock_table& table, clock::time_point now) {
+                                 table.on_release_reply(id, reply, now);
+                             });
+                         });
+    } else if (auto* renew = std::get_if<core::send_renew>(&what)) {
+        engine_->renew(std::move(renew->requests), {renew->deadline, from},
+                       [this, id = renew->id](const std::vector<engines::renew_reply>& replies) {
+                           drive([&](core::lock_table& table, clock::time_point now) {
+                               table.on_renew_replies(id, replies, now);
+                           });
+                       });
+    }
+}
+
+/// The engine is gone: answer in its place, so that nobody waits for ever.
+void session::refuse(const deed& what) {
+    const failure why{errc::shut_down, "the client has been shut down"};
+    drive([&](core::lock_table& table, clock::time_point now) {
+        if (const auto* ask = std::get_if<core::send_acquire>(&what)) {
+            engines::acquire_reply reply;
+            reply.error = why;
+            table.on_acquire_reply(ask->id, reply, now);
+        } else if (const auto* back = std::get_if<core::send_release>(&what)) {
+            engines::release_reply reply;
+            reply.error = why;
+            table.on_release_reply(back->id, reply, now);
+        }
+    });
+}
+
+/// Makes the watch on a name what the core wants now, which may no longer be what it wanted when it
+/// asked.
+void session::update_watch(const std::string& name) {
+    bool active = false;
+    {
+        const std::lock_guard one_at_a_time{watch_guard_};
+        const bool wanted = [&] {
+            const std::lock_guard lock{guard_};
+            return table_.wants_watch(name);
+        }();
+        const auto found = watches_.find(name);
+        if (!wanted && found != watches_.end()) {
+            watches_.erase(found);
+        } else if (wanted && found == watches_.end()) {
+            auto watch = engine_->watch(name, [this, name] {
+                drive(
+                    [&](core::lock_table& table, clock::time_point now) { table.on_hint(name, now); });
+            });
+            active = watch->active();
+            watches_.emplace(name, std::move(watch));
+        }
+    }
+    if (active) {
+        drive(
+            [&](core::lock_table& table, clock::time_point now) { table.on_watch_active(name, now); });
+    }
+}
+
+/// Runs the caller's errands until its answer is there.
+void session::wait(const std::shared_ptr<call>& mine) {
+    while (true) {
+        std::vector<deed> errands;
+        const auto seen = mine->signal.load(std::memory_order_acquire);
+        {
+            const std::lock_guard lock{guard_};
+            if (mine->done) {
+                return;
+            }
+            errands.swap(mine->errands);
+        }
+        if (errands.empty()) {
+            mine->signal.wait(seen, std::memory_order_acquire);
+        } else {
+            perform(std::move(errands), engines::caller::may_block);
+        }
+    }
+}
+
+session::acquired session::acquire(const core::claim& what, const std::stop_token& stop) {
+    if (forked()) {
+        return {nullptr, {errc::forked, "make a new client after fork"}};
+    }
+    if (stop.stop_requested()) {
+        return {nullptr, {errc::cancelled, "the caller had stopped waiting before it began"}};
+    }
+    const auto mine = std::make_shared<call>();
+    mine->asked = &what;
+    core::waiter_id id{};
+    drive(
+        [&](core::lock_table& table, clock::time_point now) {
+            id = table.acquire(what, now);
+            calls_.emplace(id, mine);
+        },
+        mine.get());
+    const std::stop_callback cancel{stop, [&] {
+                                        drive([&](core::lock_table& table, clock::time_point now) {
+                                            table.cancel(id, errc::cancelled, now);
+                                        });
+                                    }};
+    wait(mine);
+    return {std::move(mine->taken), std::move(mine->error)};
+}
+
+release_outcome session::release(const hold& which, std::chrono::milliseconds linger) noexcept {
+    if (forked()) {
+        return release_outcome::already_lost;
+    }
+    const auto mine = std::make_shared<call>();
+    drive(
+        [&](core::lock_table& table, clock::time_point now) {
+            calls_.emplace(which.number(), mine);
+            table.release_hold(which.number(), linger, now);
+        },
+        mine.get());
+    wait(mine);
+    return mine->outcome;
+}
+
+failure session::convert(hold& which, claim_mode to) {
+    if (forked()) {
+        return {errc::forked, "make a new client after fork"};
+    }
+    const auto mine = std::make_shared<call>();
+    drive(
+        [&](core::lock_table& table, clock::time_point now) {
+            calls_.emplace(which.number(), mine);
+            table.convert(which.number(), to, now);
+        },
+        mine.get());
+    wait(mine);
+    if (!mine->error) {
+        which.set_token(mine->token);
+    }
+    return mine->error;
+}
+
+void session::tick() {
+    drive([this](core::lock_table& table, clock::time_point now) {
+        armed_for_ = clock::time_point::max();
+        table.on_time(now);
+    });
+}
+
+std::vector<unreleased> session::shut_down(std::chrono::milliseconds timeout) {
+    std::vector<unreleased> left;
+    if (forked() || closed_.load()) {
+        return left;
+    }
+    const auto deadline = clock::now() + timeout;
+    drive([](core::lock_table& table, clock::time_point now) { table.shut_down(now); });
+    const auto pending = [&] {
+        const std::lock_guard lock{guard_};
+        return table_.count().releases > 0;
+    };
+    // Rarely more than a round: the answers come on other threads, or have come already.
+    for (auto pause = std::chrono::microseconds{50}; pending() && clock::now() < deadline;
+         pause = std::min(pause * 2, std::chrono::microseconds{5000})) {
+        std::this_thread::sleep_for(pause);
+    }
+    {
+        const std::lock_guard lock{guard_};
+        for (auto& one : table_.unreleased()) {
+            left.push_back({std::move(one.name), one.token, std::move(one.error)});
+        }
+    }
+    close();
+    return left;
+}
+
+void session::close() noexcept {
+    if (forked()) {
+        return;
+    }
+    {
+        const std::lock_guard lock{
+            guard_};  // whoever is collecting has finished with timer and notifier
+        if (closed_.exchange(true)) {
+            return;
+        }
+    }
+    for (auto users = engine_users_.load(); users != 0; users = engine_users_.load()) {
+        engine_users_.wait(users);
+    }
+    timer_.reset();
+    {
+        const std::lock_guard lock{watch_guard_};
+        watches_.clear();
+    }
+    engine_.reset();
+    notifier_.reset();
+}
+
+}  // namespace holdfast::detail

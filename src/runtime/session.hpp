@@ -1,0 +1,143 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <core/lock_table.hpp>
+#include <holdfast/client.hpp>
+#include <runtime/hold.hpp>
+#include <runtime/notifier.hpp>
+#include <runtime/timer.hpp>
+
+namespace holdfast::detail {
+
+/// Drives the core for one client: gives it the time, the store's answers and the callers' wishes, and
+/// does what it says.
+///
+/// Threads: callers' own, a timer, a notifier, and whatever the engine has. One mutex guards the core;
+/// it is never held while the engine or foreign code runs. A caller that waits does its own errands:
+/// requests to the store on its behalf run on its thread, so an uncontended lock costs no thread
+/// switch.
+class session : public std::enable_shared_from_this<session> {
+public:
+    session(std::unique_ptr<engines::engine> engine, const engines::client_identity& identity,
+            const client_options& options);
+    session(const session&) = delete;
+    session& operator=(const session&) = delete;
+    ~session();
+    /// Second half of construction: callbacks need a session that is shared.
+    void start();
+
+    /// A lease, or why not (`errc::busy`, `errc::cancelled` and worse).
+    struct acquired {
+        std::shared_ptr<hold> taken;
+        failure error;
+    };
+    [[nodiscard]] acquired acquire(const core::claim& what, const std::stop_token& stop);
+    release_outcome release(const hold& which, std::chrono::milliseconds linger) noexcept;
+    /// `errc::busy` when it cannot be had now.
+    [[nodiscard]] failure convert(hold& which, claim_mode to);
+
+    [[nodiscard]] engines::inspect_reply inspect(const std::string& name);
+    [[nodiscard]] engines::list_reply list(const engines::list_request& request);
+    [[nodiscard]] engines::revoke_reply revoke(const engines::revoke_request& request);
+    [[nodiscard]] engines::latch_reply latch(engines::latch_request request);
+    /// No error when it opened; `errc::busy` at the deadline.
+    [[nodiscard]] failure wait_for_latch(const std::string& name, clock::time_point deadline,
+                                         const std::stop_token& stop);
+
+    [[nodiscard]] std::vector<unreleased> shut_down(std::chrono::milliseconds timeout);
+
+    [[nodiscard]] const engines::guarantees& promises() const noexcept { return promises_; }
+    [[nodiscard]] const std::string& address() const noexcept { return address_; }
+    [[nodiscard]] const engines::client_identity& identity() const noexcept { return identity_; }
+    /// Not the process that made this session.
+    [[nodiscard]] bool forked() const noexcept;
+    /// How many requests were sent to the store, for tests and benchmarks.
+    [[nodiscard]] std::uint64_t requests() const noexcept {
+        return requests_.load(std::memory_order_relaxed);
+    }
+
+private:
+    struct call;
+
+    /// Keeps the engine from being destroyed while a thread is inside it. False when it is gone.
+    class engine_use {
+    public:
+        explicit engine_use(session& whose) noexcept : whose_{whose} {
+            whose_.engine_users_.fetch_add(1);
+            usable_ = !whose_.closed_.load();
+        }
+        engine_use(const engine_use&) = delete;
+        engine_use& operator=(const engine_use&) = delete;
+        ~engine_use() {
+            if (whose_.engine_users_.fetch_sub(1) == 1 && whose_.closed_.load()) {
+                whose_.engine_users_.notify_all();
+            }
+        }
+        explicit operator bool() const noexcept { return usable_; }
+
+    private:
+        session& whose_;
+        bool usable_{};
+    };
+
+    using deed =
+        std::variant<core::send_acquire, core::send_renew, core::send_release, core::update_watch>;
+
+    /// What is left to do once the mutex is free again.
+    struct aftermath {
+        std::vector<deed> deeds;
+        std::vector<std::shared_ptr<call>> wake;
+    };
+    template <class Step>
+    void drive(const Step& step, const call* self = nullptr);
+    [[nodiscard]] aftermath collect(const call* self);
+    void carry_out(core::action& what, const call* self, aftermath& rest);
+    void complete(core::finish_acquire& what, aftermath& rest);
+    static void finish(std::shared_ptr<call> mine, aftermath& rest);
+    void perform(std::vector<deed> deeds, engines::caller from);
+    void perform(deed& what, engines::caller from);
+    void refuse(const deed& what);
+    void wait(const std::shared_ptr<call>& mine);
+    void update_watch(const std::string& name);
+    void tick();
+    template <class Reply, class Start>
+    [[nodiscard]] Reply ask(const Start& start);
+    void close() noexcept;
+
+    std::unique_ptr<engines::engine> engine_;
+    engines::client_identity identity_;
+    engines::guarantees promises_;
+    std::string address_;
+    client_options options_;
+    std::uint32_t generation_;
+
+    std::mutex guard_;
+    core::lock_table table_;
+    clock::time_point armed_for_{clock::time_point::max()};
+    std::unordered_map<core::waiter_id, std::shared_ptr<call>> calls_;
+    std::unordered_map<core::hold_id, std::shared_ptr<hold>> holds_;
+    std::int64_t last_latch_request_{};
+
+    std::mutex watch_guard_;
+    std::map<std::string, std::unique_ptr<engines::subscription>> watches_;
+
+    std::atomic<std::uint64_t> requests_{0};
+    std::atomic<bool> closed_{false};
+    std::atomic<std::uint32_t> engine_users_{0};
+    std::optional<notifier> notifier_;
+    std::optional<timer_thread> timer_;
+};
+
+}  // namespace holdfast::detail

@@ -1,0 +1,143 @@
+#include <runtime/fork_guard.hpp>
+#include <runtime/session.hpp>
+
+#include <condition_variable>
+#include <utility>
+
+/// The calls of a session that need nothing from the core: a question, an answer.
+namespace holdfast::detail {
+
+namespace {
+
+/// Something that may happen, and a thread that waits for it.
+class occurrence {
+public:
+    void happen() {
+        {
+            const std::lock_guard lock{guard_};
+            ++count_;
+        }
+        changed_.notify_all();
+    }
+
+    /// Waits until it has happened more often than `seen`. False at the deadline or when stopped.
+    bool wait(std::uint64_t& seen, clock::time_point deadline, const std::stop_token& stop) {
+        const std::stop_callback wake{stop, [this] { happen(); }};
+        std::unique_lock lock{guard_};
+        const auto news = [&] { return count_ > seen; };
+        const auto until = std::chrono::steady_clock::now() + (deadline - clock::now());
+        const bool happened = changed_.wait_until(lock, until, news);
+        seen = count_;
+        return happened && !stop.stop_requested();
+    }
+
+private:
+    std::mutex guard_;
+    std::condition_variable changed_;
+    std::uint64_t count_{};
+};
+
+}  // namespace
+
+/// Asks the store and waits for its answer; the engine answers by the deadline.
+template <class Reply, class Start>
+Reply session::ask(const Start& start) {
+    struct answer {
+        std::atomic<bool> there{false};
+        Reply reply;
+    };
+    Reply refused;
+    if (forked()) {
+        refused.error = {errc::forked, "make a new client after fork"};
+        return refused;
+    }
+    const auto mine = std::make_shared<answer>();
+    {
+        const engine_use in_use{*this};
+        if (!in_use) {
+            refused.error = {errc::shut_down, "the client has been shut down"};
+            return refused;
+        }
+        requests_.fetch_add(1, std::memory_order_relaxed);
+        start(*engine_,
+              engines::call{clock::now() + options_.request_timeout, engines::caller::may_block},
+              [mine](Reply reply) {
+                  mine->reply = std::move(reply);
+                  mine->there.store(true, std::memory_order_release);
+                  mine->there.notify_all();
+              });
+    }
+    mine->there.wait(false, std::memory_order_acquire);
+    return std::move(mine->reply);
+}
+
+engines::inspect_reply session::inspect(const std::string& name) {
+    return ask<engines::inspect_reply>([&](engines::engine& store, engines::call how, auto done) {
+        store.inspect(name, how, std::move(done));
+    });
+}
+
+engines::list_reply session::list(const engines::list_request& request) {
+    return ask<engines::list_reply>([&](engines::engine& store, engines::call how, auto done) {
+        store.list(request, how, std::move(done));
+    });
+}
+
+engines::revoke_reply session::revoke(const engines::revoke_request& request) {
+    return ask<engines::revoke_reply>([&](engines::engine& store, engines::call how, auto done) {
+        store.revoke(request, how, std::move(done));
+    });
+}
+
+engines::latch_reply session::latch(engines::latch_request request) {
+    request.request = identity_.client;
+    {
+        const std::lock_guard lock{guard_};
+        request.request.sequence = ++last_latch_request_;
+    }
+    const auto deadline = clock::now() + options_.request_timeout;
+    while (true) {
+        auto reply =
+            ask<engines::latch_reply>([&](engines::engine& store, engines::call how, auto done) {
+                store.latch(request, how, std::move(done));
+            });
+        // The same request id, so it counts once however often it arrives.
+        if (reply.error.code != errc::outcome_unknown || clock::now() >= deadline) {
+            return reply;
+        }
+    }
+}
+
+failure session::wait_for_latch(const std::string& name, clock::time_point deadline,
+                                const std::stop_token& stop) {
+    const auto opened = std::make_shared<occurrence>();
+    std::unique_ptr<engines::subscription> watch;
+    std::uint64_t seen = 0;
+    while (true) {
+        const auto reply = latch({engines::latch_request::operation::read, name, 0, {}, {}});
+        if (reply.error) {
+            return reply.error;
+        }
+        if (reply.count == 0) {
+            return {};
+        }
+        if (stop.stop_requested()) {
+            return {errc::cancelled, "the caller stopped waiting"};
+        }
+        if (clock::now() >= deadline) {
+            return {errc::busy, "it did not open in time"};
+        }
+        if (!watch) {
+            const engine_use in_use{*this};
+            if (!in_use) {
+                return {errc::shut_down, "the client has been shut down"};
+            }
+            watch = engine_->watch(name, [opened] { opened->happen(); });
+            continue;  // what happened before the watch was not seen
+        }
+        // Woken by the latch; once a second in case a notification was lost.
+        opened->wait(seen, std::min(deadline, clock::now() + std::chrono::seconds{1}), stop);
+    }
+}
+
+}  // namespace holdfast::detail
