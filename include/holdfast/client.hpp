@@ -1,6 +1,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -57,6 +59,9 @@ public:
     [[nodiscard]] const engines::guarantees& promises() const noexcept;
     /// The store's address without secrets.
     [[nodiscard]] const std::string& store() const noexcept;
+
+    /// How many requests this client has sent to the store so far.
+    [[nodiscard]] std::uint64_t requests() const noexcept;
 
     [[nodiscard]] lock_info inspect(std::string_view name);
     [[nodiscard]] lock_page list(std::string_view prefix = {}, std::string_view from = {},

@@ -89,6 +89,10 @@ const std::string& client::store() const noexcept {
     return session_->address();
 }
 
+std::uint64_t client::requests() const noexcept {
+    return session_->requests();
+}
+
 lock_info client::inspect(std::string_view name) {
     auto reply = session_->inspect(std::string{name});
     if (reply.error) {

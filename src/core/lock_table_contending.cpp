@@ -126,8 +126,9 @@ void lock_table::settle_grant(contest& who, const engines::acquire_reply& reply,
         if (!planted(bug::abandoned_grant_kept)) {
             clean_up(who.way, now);
         }
+        const auto name = who.name;
         end_contest(who);
-        contend_for_front(record, 0, now);
+        contend_for_front(record_of(name), 0, now);  // the record may have gone with the contest
         return;
     }
     auto tenure = std::make_unique<tenure_record>();

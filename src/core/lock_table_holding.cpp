@@ -103,7 +103,6 @@ void lock_table::release_hold(hold_id which, std::chrono::milliseconds linger, c
     if (linger.count() == 0 && hand_over(tenure, hold, now)) {
         return;
     }
-    auto& record = record_of(hold.name);
     // Renewal stops before the release is sent, or a late renewal could be answered after it.
     auto& back = add_release({hold.name, hold.mode, hold.owner, linger}, hold.token,
                              renewal_.expires_by(tenure.id));
@@ -111,9 +110,10 @@ void lock_table::release_hold(hold_id which, std::chrono::milliseconds linger, c
     back.held = true;
     back.held_since = hold.since;
     back.tell_by = now + hold.how.release_timeout;
-    if (record.tenure == tenure.id) {
+    if (const auto record = names_.find(hold.name);
+        record != names_.end() && record->second->tenure == tenure.id) {
         back.queue_waits = true;
-        record.releasing = back.id;
+        record->second->releasing = back.id;
     }
     timers_.disarm(hold.longest);
     detach(tenure);

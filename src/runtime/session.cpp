@@ -1,6 +1,7 @@
 #include <runtime/session.hpp>
 
 #include <runtime/fork_guard.hpp>
+#include <runtime/parking.hpp>
 
 #include <algorithm>
 #include <thread>
@@ -10,20 +11,16 @@ namespace holdfast::detail {
 
 /// A caller that waits for the core's answer. Shared with whoever wakes it.
 struct session::call {
-    std::atomic<std::uint32_t> signal{0};
+    parking_spot spot;
     // Guarded by the session's mutex.
     std::vector<deed> errands;
-    bool done{};
     const core::claim* asked{};
+    // The answer: written before `done` is set, read after.
+    std::atomic<bool> done{false};
     failure error;
     std::shared_ptr<hold> taken;
     release_outcome outcome{release_outcome::unknown};
     fencing_token token{};
-
-    void wake() noexcept {
-        signal.fetch_add(1, std::memory_order_release);
-        signal.notify_one();
-    }
 };
 
 namespace {
@@ -76,18 +73,20 @@ void session::drive(const Step& step, const call* self) {
     {
         const std::lock_guard lock{guard_};
         step(table_, clock::now());
-        rest = collect(self);
+        rest = collect();
     }
     for (const auto& one : rest.wake) {
-        one->wake();
+        if (one.get() != self) {
+            one->spot.unpark();
+        }
     }
     perform(std::move(rest.deeds), engines::caller::must_not_block);
 }
 
-session::aftermath session::collect(const call* self) {
+session::aftermath session::collect() {
     aftermath rest;
     for (auto& what : table_.take_actions()) {
-        carry_out(what, self, rest);
+        carry_out(what, rest);
     }
     // Only ever moved forward here: a timer that fires early costs less than a system call per lock.
     if (const auto next = table_.wake_at(); next < armed_for_ && !closed_.load()) {
@@ -99,7 +98,7 @@ session::aftermath session::collect(const call* self) {
 
 /// What concerns this process alone happens here, in order, under the mutex; what concerns the store is
 /// left for later.
-void session::carry_out(core::action& what, const call* self, aftermath& rest) {
+void session::carry_out(core::action& what, aftermath& rest) {
     const auto errand_of = [&](core::waiter_id who, auto&& errand) {
         const auto found = calls_.find(who);
         if (found == calls_.end()) {
@@ -107,9 +106,7 @@ void session::carry_out(core::action& what, const call* self, aftermath& rest) {
             return;
         }
         found->second->errands.emplace_back(std::forward<decltype(errand)>(errand));
-        if (found->second.get() != self) {
-            rest.wake.push_back(found->second);
-        }
+        rest.wake.push_back(found->second);
     };
     const auto answer = [&](core::waiter_id who, const auto& fill) {
         auto node = calls_.extract(who);
@@ -172,11 +169,11 @@ void session::complete(core::finish_acquire& what, aftermath& rest) {
 
 /// The caller has its answer. Errands it did not get to are done by whoever is here.
 void session::finish(std::shared_ptr<call> mine, aftermath& rest) {
-    mine->done = true;
     for (auto& errand : mine->errands) {
         rest.deeds.push_back(std::move(errand));
     }
     mine->errands.clear();
+    mine->done.store(true, std::memory_order_release);
     rest.wake.push_back(std::move(mine));
 }
 
@@ -267,20 +264,16 @@ void session::update_watch(const std::string& name) {
 
 /// Runs the caller's errands until its answer is there.
 void session::wait(const std::shared_ptr<call>& mine) {
-    while (true) {
+    while (!mine->done.load(std::memory_order_acquire)) {
         std::vector<deed> errands;
-        const auto seen = mine->signal.load(std::memory_order_acquire);
         {
             const std::lock_guard lock{guard_};
-            if (mine->done) {
-                return;
-            }
             errands.swap(mine->errands);
         }
-        if (errands.empty()) {
-            mine->signal.wait(seen, std::memory_order_acquire);
-        } else {
+        if (!errands.empty()) {
             perform(std::move(errands), engines::caller::may_block);
+        } else if (!mine->done.load(std::memory_order_acquire)) {
+            mine->spot.park();
         }
     }
 }

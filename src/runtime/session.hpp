@@ -102,8 +102,8 @@ private:
     };
     template <class Step>
     void drive(const Step& step, const call* self = nullptr);
-    [[nodiscard]] aftermath collect(const call* self);
-    void carry_out(core::action& what, const call* self, aftermath& rest);
+    [[nodiscard]] aftermath collect();
+    void carry_out(core::action& what, aftermath& rest);
     void complete(core::finish_acquire& what, aftermath& rest);
     static void finish(std::shared_ptr<call> mine, aftermath& rest);
     void perform(std::vector<deed> deeds, engines::caller from);

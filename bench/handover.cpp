@@ -1,0 +1,90 @@
+#include "measure.hpp"
+
+#include <holdfast/holdfast.hpp>
+
+#include <atomic>
+#include <latch>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+namespace bench {
+
+namespace {
+
+constexpr std::size_t threads = 64;
+using std::chrono::milliseconds;
+
+/// Locks and unlocks in 64 threads for a while; returns the time per hold.
+[[nodiscard]] nanoseconds hammer(const std::function<holdfast::mutex&(std::size_t)>& mutex_of,
+                                 milliseconds length) {
+    std::atomic<bool> stop{false};
+    std::atomic<std::size_t> holds{0};
+    std::latch ready{static_cast<std::ptrdiff_t>(threads) + 1};
+    std::vector<std::jthread> workers;
+    for (std::size_t i = 0; i < threads; ++i) {
+        workers.emplace_back([&, i] {
+            auto& mutex = mutex_of(i);
+            ready.arrive_and_wait();
+            while (!stop.load(std::memory_order_relaxed)) {
+                const std::scoped_lock guard{mutex};
+                holds.fetch_add(1, std::memory_order_relaxed);
+            }
+        });
+    }
+    ready.arrive_and_wait();
+    const auto took = time_of([&] {
+        std::this_thread::sleep_for(length);
+        stop.store(true);
+    });
+    return took / static_cast<double>(holds.load());
+}
+
+/// A mutex of its own, with a client of its own, for every thread: what there is without a local queue.
+struct contenders {
+    std::vector<std::unique_ptr<holdfast::client>> clients;
+    std::vector<std::unique_ptr<holdfast::mutex>> mutexes;
+
+    explicit contenders(const std::string& store) {
+        for (std::size_t i = 0; i < threads; ++i) {
+            clients.push_back(std::make_unique<holdfast::client>(store));
+            mutexes.push_back(std::make_unique<holdfast::mutex>(*clients.back(), "bench"));
+        }
+    }
+};
+
+}  // namespace
+
+std::vector<figure> handover() {
+    constexpr int rounds = 5;
+    constexpr milliseconds length{400};
+    const temporary_directory where;
+    const auto store = "local:" + (where.path() / "store").string();
+    holdfast::client with{store};
+    holdfast::client without{store, {.handover_count = 0}};
+    holdfast::mutex passed_on{with, "with"};
+    holdfast::mutex given_back{without, "without"};
+    contenders separate{store};
+    std::vector<nanoseconds> handed;
+    std::vector<nanoseconds> queued;
+    std::vector<nanoseconds> alone;
+    for (int round = 0; round < rounds; ++round) {
+        handed.push_back(hammer([&](std::size_t) -> holdfast::mutex& { return passed_on; }, length));
+        queued.push_back(hammer([&](std::size_t) -> holdfast::mutex& { return given_back; }, length));
+        alone.push_back(
+            hammer([&](std::size_t i) -> holdfast::mutex& { return *separate.mutexes[i]; }, length));
+    }
+    const auto ours = median(std::move(handed));
+    const auto through_store = median(std::move(queued));
+    const auto each_alone = median(std::move(alone));
+    return {
+        {"64 threads, one lock: time per hold, handed over within the process", microseconds(ours), "",
+         true},
+        {"… against a queue in the process, but every hold through the store",
+         microseconds(through_store) + " = " + text(through_store / ours, 1) + " × slower", "", true},
+        {"… against every thread contending at the store by itself",
+         microseconds(each_alone) + " = " + text(each_alone / ours, 1) + " × slower", "≥ 10 ×",
+         each_alone / ours >= 10}};
+}
+
+}  // namespace bench

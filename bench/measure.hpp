@@ -1,0 +1,58 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace bench {
+
+using nanoseconds = std::chrono::duration<double, std::nano>;
+
+/// A directory that vanishes with the object.
+class temporary_directory {
+public:
+    temporary_directory();
+    temporary_directory(const temporary_directory&) = delete;
+    temporary_directory& operator=(const temporary_directory&) = delete;
+    ~temporary_directory();
+    [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+
+private:
+    std::filesystem::path path_;
+};
+
+/// How long `work` takes.
+[[nodiscard]] nanoseconds time_of(const std::function<void()>& work);
+[[nodiscard]] nanoseconds median(std::vector<nanoseconds> values);
+
+/// Two ways to do a thing, measured in turns so that what else the machine does hits both alike.
+/// Each round runs both; the medians over all rounds are compared.
+struct comparison {
+    nanoseconds ours;
+    nanoseconds theirs;
+    [[nodiscard]] double ratio() const { return ours / theirs; }
+};
+[[nodiscard]] comparison compare(std::size_t rounds, std::size_t operations,
+                                 const std::function<void()>& ours,
+                                 const std::function<void()>& theirs);
+
+/// One line of the report.
+struct figure {
+    std::string what;
+    std::string measured;
+    std::string goal;
+    bool met;
+};
+
+// One per file of the same name.
+[[nodiscard]] std::vector<figure> uncontended();
+[[nodiscard]] std::vector<figure> reentry();
+[[nodiscard]] std::vector<figure> handover();
+
+[[nodiscard]] std::string text(double value, int digits);
+[[nodiscard]] std::string microseconds(nanoseconds value);
+
+}  // namespace bench

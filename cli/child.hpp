@@ -1,0 +1,34 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "signals.hpp"
+#include "terminal.hpp"
+
+namespace holdfast::cli {
+
+struct child_request {
+    const std::vector<std::string>& command;
+    /// `NAME=value`, all of them.
+    const std::vector<std::string>& environment;
+    const signal_source& signals;
+    const terminal& tty;
+};
+
+struct spawned_child {
+    pid_t id{};
+    /// Why the command could not be executed; the child is already reaped then. Zero: it runs.
+    int exec_error{};
+};
+
+/// Starts the command in a process group of its own, without a shell in between. It is killed when
+/// the calling *thread* ends, so call this from one that lives as long as the program.
+[[nodiscard]] spawned_child spawn(const child_request& request);
+
+/// This process's environment with `overrides` (`NAME=value`) in place of what was inherited.
+[[nodiscard]] std::vector<std::string> merge_environment(const std::vector<std::string>& overrides);
+
+}  // namespace holdfast::cli

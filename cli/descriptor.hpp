@@ -1,0 +1,45 @@
+#pragma once
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+namespace holdfast::cli {
+
+/// An open file descriptor, closed at the end of its life.
+class descriptor {
+public:
+    descriptor() noexcept = default;
+    explicit descriptor(int number) noexcept : number_{number} {}
+    descriptor(descriptor&& other) noexcept : number_{std::exchange(other.number_, -1)} {}
+    descriptor& operator=(descriptor&& other) noexcept {
+        std::swap(number_, other.number_);
+        return *this;
+    }
+    descriptor(const descriptor&) = delete;
+    descriptor& operator=(const descriptor&) = delete;
+    ~descriptor() { close(); }
+
+    void close() noexcept {
+        if (number_ >= 0) {
+            ::close(std::exchange(number_, -1));
+        }
+    }
+    [[nodiscard]] int get() const noexcept { return number_; }
+    explicit operator bool() const noexcept { return number_ >= 0; }
+
+private:
+    int number_{-1};
+};
+
+/// For what a system call has just returned. Throws `std::system_error` when it failed.
+[[nodiscard]] inline descriptor checked(int number, const char* what) {
+    if (number < 0) {
+        throw std::system_error{errno, std::generic_category(), what};
+    }
+    return descriptor{number};
+}
+
+}  // namespace holdfast::cli

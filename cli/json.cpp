@@ -1,0 +1,128 @@
+#include "json.hpp"
+
+#include <boost/json.hpp>
+
+#include "messages.hpp"
+#include "text.hpp"
+
+namespace holdfast::cli {
+
+namespace json = boost::json;
+
+namespace {
+
+[[nodiscard]] std::string_view to_word(claim_mode mode) noexcept {
+    switch (mode) {
+        case claim_mode::exclusive:
+            return "exclusive";
+        case claim_mode::shared:
+            return "shared";
+        case claim_mode::permit:
+            return "permit";
+    }
+    return "unknown";
+}
+
+[[nodiscard]] std::string_view to_word(engines::fencing tokens) noexcept {
+    switch (tokens) {
+        case engines::fencing::none:
+            return "none";
+        case engines::fencing::best_effort:
+            return "best_effort";
+        case engines::fencing::strict:
+            return "strict";
+    }
+    return "unknown";
+}
+
+[[nodiscard]] json::object to_json(const revocation_info& revocation) {
+    return {{"owner", revocation.owner.text()},
+            {"token", revocation.token.value},
+            {"actor", to_json_text(revocation.actor)},
+            {"reason", to_json_text(revocation.reason)},
+            {"at_ms", epoch_milliseconds(revocation.at)}};
+}
+
+}  // namespace
+
+std::string_view to_word(scope reach) noexcept {
+    switch (reach) {
+        case scope::process:
+            return "process";
+        case scope::host:
+            return "host";
+        case scope::fleet:
+            return "fleet";
+    }
+    return "unknown";
+}
+
+std::int64_t epoch_milliseconds(std::chrono::system_clock::time_point when) noexcept {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(when.time_since_epoch()).count();
+}
+
+json::string to_json_text(std::string_view text) {
+    json::string result;
+    while (!text.empty()) {
+        const auto length = valid_utf8_prefix(text);
+        result.append(text.substr(0, length));
+        text.remove_prefix(length);
+        if (!text.empty()) {
+            result.append("\xEF\xBF\xBD");
+            text.remove_prefix(1);
+        }
+    }
+    return result;
+}
+
+json::object to_json(const holder_info& holder) {
+    json::object result{{"owner", holder.owner.text()},
+                        {"mode", to_word(holder.mode)},
+                        {"permits", holder.permits},
+                        {"token", holder.token.value},
+                        {"token_count", holder.token_count},
+                        {"since_ms", epoch_milliseconds(holder.since)},
+                        {"remaining_ms", holder.remaining.count()},
+                        {"status", format_status(holder)}};
+    if (holder.card) {
+        result["host"] = to_json_text(holder.card->host);
+        result["pid"] = holder.card->pid;
+        result["program"] = to_json_text(holder.card->program);
+        result["label"] = to_json_text(holder.card->label);
+    }
+    return result;
+}
+
+json::object to_json(const lock_info& lock) {
+    json::array holders;
+    for (const auto& holder : lock.holders) {
+        holders.push_back(to_json(holder));
+    }
+    json::object result{
+        {"name", to_json_text(lock.name)}, {"free", lock.holders.empty()}, {"holders", holders}};
+    if (lock.limit > 0) {
+        result["limit"] = lock.limit;
+    }
+    if (lock.waiters) {
+        result["waiters"] = *lock.waiters;
+    }
+    if (lock.last_revocation) {
+        result["last_revocation"] = to_json(*lock.last_revocation);
+    }
+    return result;
+}
+
+json::object to_json(const client& store) {
+    const auto& promises = store.promises();
+    return {{"address", to_json_text(store.store())},
+            {"scope", to_word(promises.reach)},
+            {"scope_text", to_json_text(promises.reach_text)},
+            {"fencing", to_word(promises.tokens)},
+            {"notices_dead_holders", promises.notices_dead_holders}};
+}
+
+void print_json(int descriptor, const json::object& value) {
+    write_all(descriptor, json::serialize(value) + "\n");
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,55 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <holdfast/version.hpp>
+
+#include "arguments.hpp"
+#include "commands.hpp"
+#include "exit_code.hpp"
+#include "help.hpp"
+#include "messages.hpp"
+#include "secrets.hpp"
+
+namespace holdfast::cli {
+
+namespace {
+
+struct dispatcher {
+    int operator()(const help_request& request) const {
+        const auto text = help_text(request.command);
+        if (text.empty()) {
+            throw stop_program{
+                exit_code::usage,
+                fmt::format("there is no command \"{}\" (see holdfast --help)", request.command)};
+        }
+        write_all(STDOUT_FILENO, text);
+        return to_status(exit_code::success);
+    }
+    int operator()(const version_request&) const {
+        write_all(STDOUT_FILENO, fmt::format("holdfast {}\n", version()));
+        return to_status(exit_code::success);
+    }
+    int operator()(const run_arguments& arguments) const { return run(arguments); }
+    int operator()(const list_arguments& arguments) const { return list(arguments); }
+    int operator()(const inspect_arguments& arguments) const { return inspect(arguments); }
+    int operator()(const release_arguments& arguments) const { return release(arguments); }
+    int operator()(const check_arguments& arguments) const { return check(arguments); }
+};
+
+}  // namespace
+
+}  // namespace holdfast::cli
+
+int main(int argc, char** argv) {
+    using namespace holdfast::cli;
+    try {
+        const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+        hide_passwords(argc, argv);
+        return std::visit(dispatcher{}, parse_arguments(words));
+    } catch (...) {
+        const auto what = describe_current_exception();
+        messages{verbosity::normal}.error(what.message);
+        return to_status(what.code);
+    }
+}

@@ -1,0 +1,114 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <iostream>
+
+#include "card.hpp"
+#include "commands.hpp"
+#include "exit_code.hpp"
+#include "json.hpp"
+#include "store.hpp"
+#include "text.hpp"
+
+namespace holdfast::cli {
+
+namespace {
+
+/// The outcome in one line, for a person or a program.
+int finish(const release_arguments& arguments, const std::optional<holder_info>& holder, bool released,
+           const std::string& message) {
+    const auto code = released ? exit_code::success : exit_code::not_acquired;
+    if (arguments.json) {
+        boost::json::object object{{"name", to_json_text(arguments.name)},
+                                   {"released", released},
+                                   {"status", to_status(code)},
+                                   {"message", to_json_text(message)}};
+        if (holder) {
+            object["holder"] = to_json(*holder);
+        }
+        print_json(STDOUT_FILENO, object);
+    } else {
+        messages{verbosity::normal}.say(message);
+    }
+    return to_status(code);
+}
+
+[[nodiscard]] bool fits(const holder_info& holder, const release_arguments& arguments) {
+    return (!arguments.owner || holder.owner == *arguments.owner) &&
+           (!arguments.token || holder.token == *arguments.token);
+}
+
+/// The holder that is meant; nothing when it is not (or no longer) among the holders.
+[[nodiscard]] std::optional<holder_info> choose(const lock_info& lock,
+                                                const release_arguments& arguments) {
+    std::vector<holder_info> fitting;
+    std::copy_if(lock.holders.begin(), lock.holders.end(), std::back_inserter(fitting),
+                 [&](const holder_info& holder) { return fits(holder, arguments); });
+    if (fitting.size() > 1) {
+        throw stop_program{
+            exit_code::usage,
+            fmt::format("\"{}\" has {} holders; say which with --owner (holdfast inspect shows them)",
+                        lock.name, fitting.size())};
+    }
+    return fitting.empty() ? std::nullopt : std::optional{fitting.front()};
+}
+
+[[nodiscard]] bool is_confirmed(const lock_info& lock, const holder_info& holder) {
+    write_all(STDERR_FILENO,
+              fmt::format("Take \"{}\" from {} (token {})? It may still be working under it.\n"
+                          "Type yes to go on: ",
+                          printable(lock.name), describe_holder(holder), format_tokens(holder)));
+    std::string answer;
+    return std::getline(std::cin, answer) && answer == "yes";
+}
+
+/// Whether it may be taken away. A holder that is known to be dead misses nothing.
+[[nodiscard]] bool is_allowed(const lock_info& lock, const holder_info& holder,
+                              const release_arguments& arguments) {
+    if (arguments.force || holder.process == liveness::dead) {
+        return true;
+    }
+    if (isatty(STDIN_FILENO) == 0) {
+        throw stop_program{exit_code::usage,
+                           fmt::format("\"{}\" is held by {}, which may still be working; without a "
+                                       "terminal to ask on, add --force",
+                                       lock.name, describe_holder(holder))};
+    }
+    return is_confirmed(lock, holder);
+}
+
+}  // namespace
+
+int release(const release_arguments& arguments) {
+    const auto store = open_store(arguments.store);
+    const auto lock = store->inspect(arguments.name);
+    if (lock.holders.empty()) {
+        return finish(arguments, std::nullopt, false, fmt::format("\"{}\" is free already", lock.name));
+    }
+    const auto holder = choose(lock, arguments);
+    if (!holder) {
+        return finish(arguments, std::nullopt, false,
+                      fmt::format("\"{}\" is not held by that owner and token (any more); left alone",
+                                  lock.name));
+    }
+    if (!arguments.json) {
+        write_all(STDOUT_FILENO,
+                  fmt::format("{}\n{}", printable(lock.name),
+                              format_card(lock, *holder, std::chrono::system_clock::now())));
+    }
+    if (!is_allowed(lock, *holder, arguments)) {
+        return finish(arguments, holder, false, fmt::format("\"{}\" was left alone", lock.name));
+    }
+    const auto reason = arguments.reason.empty() ? std::string{"released by hand"} : arguments.reason;
+    // Only from the holder that was shown: whoever got the lock since then keeps it.
+    if (!store->revoke(lock.name, holder->owner, holder->token, reason)) {
+        return finish(arguments, holder, false,
+                      fmt::format("\"{}\" changed hands meanwhile; left alone", lock.name));
+    }
+    return finish(arguments, holder, true,
+                  fmt::format("\"{}\" was taken from {}", lock.name, describe_holder(*holder)));
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <holdfast/lease.hpp>
+#include <optional>
+#include <stop_token>
+#include <system_error>
+
+#include "arguments.hpp"
+#include "descriptor.hpp"
+#include "ending.hpp"
+#include "messages.hpp"
+#include "signals.hpp"
+#include "terminal.hpp"
+
+namespace holdfast::cli {
+
+struct supervision_terms {
+    loss_policy on_lost{};
+    ending_terms ending;
+    /// When `--max-hold` is reached.
+    clock::time_point hold_end{clock::time_point::max()};
+};
+
+struct supervision_result {
+    /// As from waitpid.
+    int wait_status{};
+    bool lost{};
+    std::error_code loss_reason;
+    /// How long the lease was good for, as known when the command ended.
+    clock::time_point lease_end;
+    clock::time_point child_ended_at;
+    /// Processes of the command that are still there: on loss, ones that could not be killed; else
+    /// ones it left in the background.
+    std::size_t left_behind{};
+    bool had_terminal{};
+};
+
+/// Watches over a command that runs under a lease.
+///
+///     running ──(the command ends)──────────────────────────────────────▶ over
+///        └─(lost, or TERM is due)─▶ ending ──(grace over)─▶ killing ─(all reaped)─▶ over
+///
+/// The deadline is looked at before anything else, every time this process gets to run: if it was
+/// stopped past the end of the lease, the first thing it does is to kill the command.
+///
+/// Thread safety: one thread only, the one that started the command.
+class supervisor {
+public:
+    supervisor(lease& held, pid_t child, supervision_terms terms, const signal_source& signals,
+               const terminal& tty, const messages& out);
+    supervisor(const supervisor&) = delete;
+    supervisor& operator=(const supervisor&) = delete;
+
+    /// Returns when the command has ended and been reaped.
+    [[nodiscard]] supervision_result run();
+
+private:
+    enum class stage : std::uint8_t { running, ending, killing };
+
+    void decide();
+    void decide_while_running(clock::time_point now);
+    void begin_ending(clock::time_point now);
+    void begin_killing(clock::time_point now);
+    void note_loss();
+    void signal_everyone(int signal) const;
+
+    void wait();
+    void handle_signals();
+    void forward(int signal);
+    void reap();
+    void on_child_stopped(int signal);
+    void on_child_continued();
+    void resume_child();
+    [[nodiscard]] bool over() const;
+    [[nodiscard]] supervision_result conclude();
+
+    lease& held_;
+    pid_t child_;
+    supervision_terms terms_;
+    const signal_source& signals_;
+    const terminal& tty_;
+    const messages& out_;
+
+    descriptor loss_event_;
+    descriptor timer_;
+    std::stop_token loss_;
+    stage stage_{stage::running};
+    clock::time_point valid_until_;
+    /// When `decide` has to be called next even if nothing happens.
+    clock::time_point wake_at_{clock::time_point::max()};
+    clock::time_point kill_at_;
+    clock::time_point give_up_at_;
+    bool child_reaped_{};
+    bool child_stopped_{};
+    bool none_left_{};
+    bool lent_{};
+    bool asked_for_terminal_{};
+    bool loss_told_{};
+    supervision_result result_;
+};
+
+}  // namespace holdfast::cli

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <chrono>
+#include <holdfast/info.hpp>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+namespace holdfast::cli {
+
+/// The text with control characters replaced: labels and names come from others, and must not be able
+/// to drive the reader's terminal.
+[[nodiscard]] std::string printable(std::string_view text);
+
+/// How many bytes of `text` are UTF-8, from its start.
+[[nodiscard]] std::size_t valid_utf8_prefix(std::string_view text) noexcept;
+
+/// How many columns a terminal needs for UTF-8 text, nearly always.
+[[nodiscard]] std::size_t display_width(std::string_view text) noexcept;
+
+/// `12:00:03` today, `2024-11-14 12:00:03` on other days; local time.
+[[nodiscard]] std::string format_time(std::chrono::system_clock::time_point when,
+                                      std::chrono::system_clock::time_point now);
+
+/// `exclusive`, `shared`, or `permit 1/3`.
+[[nodiscard]] std::string format_mode(const holder_info& holder, const lock_info& lock);
+
+/// `alive`, `dead`, `unknown` or `lingering`.
+[[nodiscard]] std::string_view format_status(const holder_info& holder) noexcept;
+
+/// `12`, or `12-139` for a tenure with several tokens.
+[[nodiscard]] std::string format_tokens(const holder_info& holder);
+
+/// `web7 pid 812 (backup.sh)`; the owner when the holder left no card.
+[[nodiscard]] std::string describe_holder(const holder_info& holder);
+
+/// `"nightly" is held by web7 pid 812 (backup.sh) since 12:00:03, for 4m10s`
+[[nodiscard]] std::string describe_busy(const lock_info& lock,
+                                        std::chrono::system_clock::time_point now);
+
+/// Why a lock was lost, as part of a sentence.
+[[nodiscard]] std::string describe_loss(const std::error_code& reason);
+
+/// Columns as wide as their widest cell; the last one is not padded.
+[[nodiscard]] std::string format_table(const std::vector<std::vector<std::string>>& rows);
+
+}  // namespace holdfast::cli

@@ -1,0 +1,67 @@
+# What is installed, and how others find it: holdfast-config.cmake (find_package) and holdfast.pc.
+include(CMakePackageConfigHelpers)
+
+get_property(holdfast_engines GLOBAL PROPERTY HOLDFAST_ENGINES)
+get_property(holdfast_needs_sqlite GLOBAL PROPERTY HOLDFAST_REQUIRES_SQLITE)
+get_target_property(holdfast_type holdfast TYPE)
+if(NOT holdfast_type STREQUAL "STATIC_LIBRARY")
+    # A shared library brings what it needs itself.
+    set(holdfast_needs_sqlite FALSE)
+endif()
+if(NOT holdfast_needs_sqlite)
+    set(holdfast_needs_sqlite FALSE)
+endif()
+
+install(TARGETS holdfast EXPORT holdfastTargets
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/holdfast
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
+
+set(config_directory ${CMAKE_INSTALL_LIBDIR}/cmake/holdfast)
+install(EXPORT holdfastTargets NAMESPACE holdfast:: DESTINATION ${config_directory})
+
+# holdfast::testing needs GoogleTest, so it is found only when asked for: COMPONENTS testing.
+set(holdfast_has_testing FALSE)
+if(TARGET holdfast_testing)
+    set(holdfast_has_testing TRUE)
+    install(TARGETS holdfast_testing EXPORT holdfastTestingTargets
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    install(DIRECTORY ${PROJECT_SOURCE_DIR}/testing/include/holdfast
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
+    install(EXPORT holdfastTestingTargets NAMESPACE holdfast:: DESTINATION ${config_directory})
+endif()
+
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/holdfast-config.cmake.in
+    ${PROJECT_BINARY_DIR}/holdfast-config.cmake INSTALL_DESTINATION ${config_directory})
+# Until 1.0 a minor version may change the interface.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/holdfast-config-version.cmake
+    COMPATIBILITY SameMinorVersion)
+install(FILES
+    ${PROJECT_BINARY_DIR}/holdfast-config.cmake
+    ${PROJECT_BINARY_DIR}/holdfast-config-version.cmake
+    DESTINATION ${config_directory})
+
+# pkg-config: paths relative to the file itself, so that the tree may be installed anywhere.
+if(IS_ABSOLUTE ${CMAKE_INSTALL_LIBDIR})
+    set(pc_prefix ${CMAKE_INSTALL_PREFIX})
+else()
+    file(RELATIVE_PATH up /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+    string(REGEX REPLACE "/$" "" up "${up}")
+    set(pc_prefix "\${pcfiledir}/${up}")
+endif()
+foreach(part LIBDIR INCLUDEDIR)
+    string(TOLOWER ${part} name)
+    if(IS_ABSOLUTE ${CMAKE_INSTALL_${part}})
+        set(pc_${name} ${CMAKE_INSTALL_${part}})
+    else()
+        set(pc_${name} "\${prefix}/${CMAKE_INSTALL_${part}}")
+    endif()
+endforeach()
+set(pc_requires "")
+if(holdfast_needs_sqlite)
+    set(pc_requires sqlite3)
+endif()
+configure_file(${PROJECT_SOURCE_DIR}/packaging/holdfast.pc.in ${PROJECT_BINARY_DIR}/holdfast.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/holdfast.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

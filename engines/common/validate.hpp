@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <holdfast/engine.hpp>
+
+/// What every engine refuses before it looks at its store. Pure functions; an empty failure means
+/// that the request makes sense.
+namespace holdfast::engines {
+
+/// Who revoked a hold and why are words for people; beyond this length they are cut.
+inline constexpr std::size_t longest_remark = 1024;
+
+[[nodiscard]] failure check_name(std::string_view name);
+[[nodiscard]] failure check_request(const acquire_request& request, const guarantees& promises);
+[[nodiscard]] failure check_request(const renew_request& request, const guarantees& promises);
+[[nodiscard]] failure check_request(const release_request& request, const guarantees& promises);
+[[nodiscard]] failure check_request(const revoke_request& request, const guarantees& promises);
+[[nodiscard]] failure check_request(const latch_request& request, const guarantees& promises);
+[[nodiscard]] failure check_request(const list_request& request, const guarantees& promises);
+
+/// For error texts: in quotes, at most about 64 characters, nothing a terminal would obey.
+[[nodiscard]] std::string in_quotes(std::string_view text);
+/// The beginning of `text`, never ending inside a UTF-8 character.
+[[nodiscard]] std::string_view shortened(std::string_view text, std::size_t bytes);
+
+}  // namespace holdfast::engines

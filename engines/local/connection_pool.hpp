@@ -1,0 +1,81 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include <local/store_connection.hpp>
+
+namespace holdfast::engines::local {
+
+/// One connection that writes, since SQLite has one writer at a time: threads of one process queue for
+/// it here rather than poll for the file's lock. A few that only read, opened when needed.
+///
+/// SQLite must not be carried over a fork: a child that opened the same file anew would share the
+/// book-keeping of locks that it does not have. So all connections are closed while the process forks,
+/// and opened again when they are next needed. A fork waits for requests that are running, for some
+/// seconds at most.
+///
+/// Thread safety: all functions may be called from any thread.
+class connection_pool {
+    struct slot {
+        std::unique_ptr<store_connection> connection;
+        bool lent{};
+    };
+
+public:
+    static constexpr std::size_t most_readers = 3;
+
+    /// A connection that is ours until this goes.
+    class borrowed {
+    public:
+        borrowed(connection_pool& owner, slot& from) noexcept : owner_{owner}, slot_{from} {}
+        borrowed(const borrowed&) = delete;
+        borrowed& operator=(const borrowed&) = delete;
+        ~borrowed() { owner_.give_back(slot_); }
+        store_connection* operator->() const noexcept { return slot_.connection.get(); }
+        store_connection& operator*() const noexcept { return *slot_.connection; }
+
+    private:
+        connection_pool& owner_;
+        slot& slot_;
+    };
+
+    /// Opens the file, and prepares it as a store of this boot. Throws `database_error`.
+    connection_pool(std::string path, std::string_view boot, clock::time_point deadline,
+                    const std::atomic<bool>& stopping);
+    connection_pool(const connection_pool&) = delete;
+    connection_pool& operator=(const connection_pool&) = delete;
+    ~connection_pool();
+
+    /// Both wait until the deadline, for their turn and later for SQLite. Throws `database_error`.
+    [[nodiscard]] borrowed writer(clock::time_point deadline);
+    [[nodiscard]] borrowed reader(clock::time_point deadline);
+
+    /// Around a fork. The child has no thread that could wait, and what they waited with may be in any
+    /// state: it only lets go of the lock.
+    void rest();
+    void resume_in_parent();
+    void resume_in_child();
+
+private:
+    void open(slot& place, clock::time_point deadline);
+    [[nodiscard]] slot* find_free_reader() noexcept;
+    void give_back(slot& place) noexcept;
+
+    const std::string path_;
+    const std::atomic<bool>& stopping_;
+    /// Device and inode of the file, to recognise it by.
+    std::pair<std::uint64_t, std::uint64_t> file_;
+    std::mutex mutex_;
+    std::condition_variable given_back_;
+    bool resting_{};
+    slot writer_;
+    std::array<slot, most_readers> readers_;
+};
+
+}  // namespace holdfast::engines::local

@@ -1,0 +1,218 @@
+#include <algorithm>
+#include <limits>
+#include <local/database.hpp>
+#include <thread>
+
+#include <sqlite3.h>
+
+namespace holdfast::engines::local {
+
+namespace {
+
+errc code_of(int result, bool stopping) {
+    switch (result & 0xFF) {
+        case SQLITE_BUSY:
+        case SQLITE_LOCKED:
+            return stopping ? errc::shut_down : errc::store_unavailable;
+        case SQLITE_FULL:
+        case SQLITE_CANTOPEN:
+            return errc::store_unavailable;
+        case SQLITE_IOERR:
+            // It may have been the last write of a commit.
+            return errc::outcome_unknown;
+        case SQLITE_PERM:
+        case SQLITE_READONLY:
+        case SQLITE_AUTH:
+            return errc::unauthorised;
+        default:
+            return errc::store_error;
+    }
+}
+
+std::string advice(int result, const std::string& path) {
+    switch (result & 0xFF) {
+        case SQLITE_BUSY:
+        case SQLITE_LOCKED:
+            return "the store is busy: another process keeps it locked";
+        case SQLITE_FULL:
+            return "the disk is full; make room";
+        case SQLITE_CORRUPT:
+        case SQLITE_NOTADB:
+            return "the store is damaged, or not a store of holdfast's; end the programs that use it "
+                   "and "
+                   "delete " +
+                   path + " and " + path + "-wal (all locks in it are free then)";
+        default:
+            return "the store cannot be used";
+    }
+}
+
+}  // namespace
+
+struct busy_wait {
+    static int handle(void* self, int attempt) {
+        return static_cast<database*>(self)->wait_a_little(attempt) ? 1 : 0;
+    }
+};
+
+database::database(const std::string& path, opening how, clock::time_point deadline,
+                   const std::atomic<bool>& stopping)
+    : path_{path},
+      deadline_{deadline},
+      stopping_{stopping},
+      jitter_{static_cast<std::uint64_t>(clock::now().time_since_epoch().count()) | 1} {
+    const int flags = SQLITE_OPEN_READWRITE | (how == opening::existing ? 0 : SQLITE_OPEN_CREATE) |
+                      SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_NOFOLLOW |
+                      SQLITE_OPEN_EXRESCODE;
+    const int result = ::sqlite3_open_v2(path.c_str(), &handle_, flags, nullptr);
+    if (result != SQLITE_OK) {
+        const std::string reason =
+            handle_ != nullptr ? ::sqlite3_errmsg(handle_) : ::sqlite3_errstr(result);
+        ::sqlite3_close_v2(handle_);
+        throw database_error{
+            {code_of(result, false), path + ": " + advice(result, path) + " (" + reason + ")"}};
+    }
+    ::sqlite3_busy_handler(handle_, &busy_wait::handle, this);
+}
+
+database::~database() {
+    ::sqlite3_close_v2(handle_);
+}
+
+/// Another process writes for some microseconds, as a rule: at first it is enough to step aside.
+bool database::wait_a_little(int attempt) noexcept {
+    constexpr int yields = 8;
+    const auto now = clock::now();
+    if (now >= deadline_ || stopping_.load(std::memory_order_relaxed)) {
+        return false;
+    }
+    if (attempt < yields) {
+        std::this_thread::yield();
+        return true;
+    }
+    const auto longest = std::min(std::chrono::microseconds{20} * (1 << std::min(attempt - yields, 5)),
+                                  std::chrono::microseconds{500});
+    jitter_ ^= jitter_ << 13;
+    jitter_ ^= jitter_ >> 7;
+    jitter_ ^= jitter_ << 17;
+    const auto pause =
+        longest / 2 + std::chrono::microseconds{static_cast<std::int64_t>(
+                          jitter_ % static_cast<std::uint64_t>(longest.count() / 2 + 1))};
+    std::this_thread::sleep_for(std::min<clock::duration>(pause, deadline_ - now));
+    return true;
+}
+
+void database::execute(const std::string& sql) {
+    const int result = ::sqlite3_exec(handle_, sql.c_str(), nullptr, nullptr, nullptr);
+    if (result != SQLITE_OK) {
+        fail(result);
+    }
+}
+
+std::int64_t database::read_number(const std::string& sql) {
+    statement query{*this, sql};
+    return query.step() ? query.number(0) : 0;
+}
+
+void database::rollback() noexcept {
+    if (!in_transaction()) {
+        return;
+    }
+    try {
+        rollback_.run();
+    } catch (const database_error&) {
+        // SQLite has undone it by itself, or will when the file is next opened.
+    }
+}
+
+int database::changes() const noexcept {
+    return ::sqlite3_changes(handle_);
+}
+
+std::int64_t database::last_row_id() const noexcept {
+    return ::sqlite3_last_insert_rowid(handle_);
+}
+
+bool database::has_moved() const noexcept {
+    int moved = 0;
+    ::sqlite3_file_control(handle_, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+    return moved != 0;
+}
+
+bool database::in_transaction() const noexcept {
+    return ::sqlite3_get_autocommit(handle_) == 0;
+}
+
+void database::fail(int result) const {
+    const bool stopping = stopping_.load(std::memory_order_relaxed);
+    throw database_error{{code_of(result, stopping), path_ + ": " + advice(result, path_) + " (" +
+                                                         ::sqlite3_errmsg(handle_) + ")"}};
+}
+
+statement::~statement() {
+    ::sqlite3_finalize(handle_);
+}
+
+void statement::prepare() {
+    if (handle_ != nullptr) {
+        return;
+    }
+    const int result =
+        ::sqlite3_prepare_v3(database_.handle(), sql_.data(), static_cast<int>(sql_.size()),
+                             SQLITE_PREPARE_PERSISTENT, &handle_, nullptr);
+    if (result != SQLITE_OK) {
+        database_.fail(result);
+    }
+}
+
+statement& statement::bind(int place, std::int64_t value) {
+    prepare();
+    ::sqlite3_bind_int64(handle_, place, value);
+    return *this;
+}
+
+statement& statement::bind(int place, std::string_view bytes) {
+    prepare();
+    // A null pointer would bind NULL, not the empty blob.
+    ::sqlite3_bind_blob64(handle_, place, bytes.empty() ? "" : bytes.data(), bytes.size(),
+                          SQLITE_STATIC);
+    return *this;
+}
+
+bool statement::step() {
+    prepare();
+    const int result = ::sqlite3_step(handle_);
+    if (result != SQLITE_ROW && result != SQLITE_DONE) {
+        reset();
+        database_.fail(result);
+    }
+    return result == SQLITE_ROW;
+}
+
+void statement::run() {
+    while (step()) {
+    }
+    reset();
+}
+
+void statement::reset() noexcept {
+    ::sqlite3_reset(handle_);
+}
+
+std::int64_t statement::number(int column) const noexcept {
+    return ::sqlite3_column_int64(handle_, column);
+}
+
+std::string_view statement::bytes(int column) const noexcept {
+    const void* data = ::sqlite3_column_blob(handle_, column);
+    const int length = ::sqlite3_column_bytes(handle_, column);
+    return data == nullptr
+               ? std::string_view{}
+               : std::string_view{static_cast<const char*>(data), static_cast<std::size_t>(length)};
+}
+
+bool statement::is_null(int column) const noexcept {
+    return ::sqlite3_column_type(handle_, column) == SQLITE_NULL;
+}
+
+}  // namespace holdfast::engines::local

@@ -1,0 +1,115 @@
+#include <chrono>
+#include <limits>
+#include <local/schema.hpp>
+#include <local/transaction.hpp>
+
+namespace holdfast::engines::local {
+
+namespace {
+
+constexpr const char* tables = R"(
+CREATE TABLE hold(
+    name BLOB NOT NULL, owner BLOB NOT NULL, mode INT NOT NULL, permits INT NOT NULL, permit_limit INT NOT NULL,
+    token INT NOT NULL, token_count INT NOT NULL, since INT NOT NULL, expires INT NOT NULL,
+    lingering INT NOT NULL, PRIMARY KEY(name, owner)) WITHOUT ROWID;
+CREATE TABLE client(
+    sequence INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, host BLOB NOT NULL, card_pid INT NOT NULL,
+    program BLOB NOT NULL, label BLOB NOT NULL, pid INT NOT NULL, start_time INT NOT NULL,
+    pid_namespace INT NOT NULL);
+CREATE TABLE revocation(
+    sequence INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE, owner BLOB NOT NULL, token INT NOT NULL,
+    actor BLOB NOT NULL, reason BLOB NOT NULL, at INT NOT NULL);
+CREATE TABLE latch(name BLOB PRIMARY KEY, count INT NOT NULL, expires INT NOT NULL) WITHOUT ROWID;
+CREATE TABLE latch_mark(
+    sequence INTEGER PRIMARY KEY, request BLOB NOT NULL, name BLOB NOT NULL, UNIQUE(request, name));
+CREATE TABLE boot(id BLOB NOT NULL);
+INSERT INTO boot VALUES(x'');
+)";
+
+std::int64_t wall_microseconds() {
+    using namespace std::chrono;
+    return duration_cast<microseconds>(system_clock::now().time_since_epoch()).count();
+}
+
+bool is_new(database& store) {
+    return store.read_number("PRAGMA application_id") == 0 &&
+           store.read_number("PRAGMA user_version") == 0 &&
+           store.read_number("SELECT count(*) FROM sqlite_schema") == 0;
+}
+
+void check_kind(database& store, const std::string& path) {
+    if (store.read_number("PRAGMA application_id") != application_id) {
+        throw database_error{
+            {errc::bad_configuration,
+             path + " is another program's database; name another directory, or move it away"}};
+    }
+    const std::int64_t version = store.read_number("PRAGMA user_version");
+    if (version != schema_version) {
+        throw database_error{
+            {errc::bad_configuration, path + " was made by a newer holdfast (its format is " +
+                                          std::to_string(version) + ", ours is " +
+                                          std::to_string(schema_version) +
+                                          "); update this program, or name another directory"}};
+    }
+}
+
+void create_tables(database& store) {
+    transaction change{store};
+    // Another process may have been first.
+    if (is_new(store)) {
+        store.execute(tables);
+        statement counter{store, "INSERT INTO hold VALUES(x'', x'', 0, 0, 0, ?1, 0, 0, ?2, 0)"};
+        counter.bind(1, wall_microseconds()).bind(2, std::numeric_limits<std::int64_t>::max());
+        counter.run();
+        store.execute("PRAGMA application_id=" + std::to_string(application_id) +
+                      "; PRAGMA user_version=" + std::to_string(schema_version));
+    }
+    change.commit();
+}
+
+bool is_of_boot(database& store, std::string_view boot) {
+    statement query{store, "SELECT id FROM boot"};
+    return query.step() && query.bytes(0) == boot;
+}
+
+/// Times are counted from the host's boot: from before the last one they mean nothing.
+void forget_earlier_boots(database& store, std::string_view boot) {
+    if (is_of_boot(store, boot)) {
+        return;
+    }
+    transaction change{store};
+    if (!is_of_boot(store, boot)) {
+        store.execute("DELETE FROM hold WHERE name <> x''; DELETE FROM client; DELETE FROM latch");
+        statement counter{store,
+                          "UPDATE hold SET token = max(token, ?1) WHERE name = x'' AND owner = x''"};
+        counter.bind(1, wall_microseconds()).run();
+        statement mark{store, "UPDATE boot SET id = ?1"};
+        mark.bind(1, boot).run();
+    }
+    change.commit();
+}
+
+}  // namespace
+
+void prepare_schema(database& store, const std::string& path, std::string_view boot) {
+    // A file that is not ours must not even be switched to another journal.
+    const bool fresh = is_new(store);
+    if (!fresh) {
+        check_kind(store, path);
+    } else {
+        // Little pages: a grant writes one, and its checksum is most of the work.
+        store.execute("PRAGMA page_size=1024");
+    }
+    configure_connection(store);
+    if (fresh) {
+        create_tables(store);
+        check_kind(store, path);
+    }
+    forget_earlier_boots(store, boot);
+}
+
+void configure_connection(database& store) {
+    store.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA temp_store=MEMORY");
+}
+
+}  // namespace holdfast::engines::local

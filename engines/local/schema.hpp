@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <local/database.hpp>
+
+/// The tables of a local store, and what happens to them when it is opened.
+///
+///     hold        who has what. One row, with the empty name, is the token counter: it is first in the
+///                 tree, so that a grant in a small store writes one page.
+///     client      who the holders are
+///     revocation  the last one of each name, the newest 1024
+///     latch, latch_mark    counters, and the requests that were counted, the newest 4096
+///     boot        the boot of the host in which all of this is true
+namespace holdfast::engines::local {
+
+inline constexpr std::int64_t application_id = 0x484F4C44;  // "HOLD"
+inline constexpr std::int64_t schema_version = 1;
+
+/// Creates the tables in a new file; refuses a file that is not ours or newer than us. If the host was
+/// booted since, forgets all holds, and raises the token counter to the wall clock. Throws
+/// `database_error`.
+void prepare_schema(database& store, const std::string& path, std::string_view boot);
+
+/// What every further connection needs.
+void configure_connection(database& store);
+
+}  // namespace holdfast::engines::local

@@ -1,0 +1,257 @@
+#include <algorithm>
+#include <common/validate.hpp>
+#include <local/rows.hpp>
+#include <local/store_connection.hpp>
+#include <local/transaction.hpp>
+
+namespace holdfast::engines::local {
+
+namespace {
+
+using action = acquire_decision::action;
+
+constexpr std::int64_t remembered_revocations = 1024;
+/// How often it is looked whether the file is still the one at its path.
+constexpr std::chrono::milliseconds between_checks{10};
+
+acquire_reply granted(fencing_token token, std::uint32_t count) {
+    return {acquire_reply::outcome::granted, token, count, {}, {}};
+}
+
+/// The answer to a request that changes nothing; nothing if it does.
+std::optional<acquire_reply> refusal(acquire_decision& decision) {
+    acquire_reply reply;
+    if (decision.what == action::refuse) {
+        reply.error = std::move(decision.error);
+        return reply;
+    }
+    if (decision.what == action::busy) {
+        reply.result = acquire_reply::outcome::busy;
+        reply.retry_after = decision.retry_after;
+        return reply;
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+store_connection::acquired store_connection::acquire(const acquire_request& request,
+                                                     std::span<const owner_id> dead) {
+    check_not_moved();
+    transaction change{database_};
+    // The clock is read with the write lock in hand: waiting for it must not eat into the lease, nor
+    // let an expired hold look alive.
+    const auto now = clock::now();
+    read_holds(request.name);
+    forget_expired_and_dead(request, now, dead);
+    acquire_decision decision = decide_acquire(request, holds_, now);
+    acquired result;
+    if (auto refused = refusal(decision)) {
+        result.reply = *std::move(refused);
+        return result;
+    }
+    if (decision.what == action::grant) {
+        const fencing_token token = take_tokens(request.token_count);
+        insert(request, token, now);
+        result.reply = granted(token, request.token_count);
+    } else {
+        hold_record& mine = holds_[decision.mine];
+        result.downgraded = decision.what == action::downgrade;
+        if (decision.what == action::upgrade) {
+            mine.first_token = take_tokens(request.token_count);
+            mine.token_count = request.token_count;
+        }
+        mine.expires = std::max(mine.expires, now + request.ttl);
+        update(request, mine);
+        result.reply = granted(mine.first_token, mine.token_count);
+    }
+    change.commit();
+    return result;
+}
+
+std::optional<acquire_reply> store_connection::look_before_acquire(const acquire_request& request) {
+    check_not_moved();
+    const auto now = clock::now();
+    read_holds(request.name);
+    std::erase_if(holds_, [&](const hold_record& hold) { return hold.expires <= now; });
+    acquire_decision decision = decide_acquire(request, holds_, now);
+    return refusal(decision);
+}
+
+void store_connection::renew(std::span<const renew_request> batch, std::span<renew_reply> replies) {
+    {
+        transaction change{database_};
+        const auto now = clock::now();
+        for (std::size_t index = 0; index < batch.size(); ++index) {
+            const renew_request& request = batch[index];
+            const owner_bytes owner = to_bytes(request.owner);
+            renew_.bind(1, request.name)
+                .bind(2, view(owner))
+                .bind(3, to_number(now + request.ttl))
+                .bind(4, to_number(now))
+                .bind(5, static_cast<std::int64_t>(request.mode))
+                .run();
+            replies[index].result =
+                database_.changes() > 0 ? renew_reply::outcome::renewed : renew_reply::outcome::gone;
+        }
+        change.commit();
+    }
+    for (std::size_t index = 0; index < batch.size(); ++index) {
+        if (replies[index].result == renew_reply::outcome::gone) {
+            const auto last = last_revocation(batch[index].name);
+            replies[index].error = loss_of(batch[index].owner, last ? &*last : nullptr);
+        }
+    }
+}
+
+release_reply store_connection::release(const release_request& request) {
+    const owner_bytes owner = to_bytes(request.owner);
+    const auto now = clock::now();
+    statement& change = request.linger.count() > 0 ? linger_ : release_;
+    change.bind(1, request.name).bind(2, view(owner)).bind(3, to_number(now));
+    if (request.linger.count() > 0) {
+        change.bind(4, to_number(now + request.linger));
+    }
+    change.run();
+    release_reply reply;
+    if (database_.changes() > 0) {
+        reply.result = release_reply::outcome::released;
+        return reply;
+    }
+    reply.result = release_reply::outcome::gone;
+    const auto last = last_revocation(request.name);
+    reply.error = loss_of(request.owner, last ? &*last : nullptr);
+    return reply;
+}
+
+revoke_reply store_connection::revoke(const revoke_request& request) {
+    transaction change{database_};
+    const owner_bytes owner = to_bytes(request.owner);
+    const auto token = static_cast<std::int64_t>(request.token.value);
+    revoke_.bind(1, request.name)
+        .bind(2, view(owner))
+        .bind(3, token)
+        .bind(4, to_number(clock::now()))
+        .run();
+    revoke_reply reply;
+    if (database_.changes() == 0) {
+        reply.result = revoke_reply::outcome::gone;
+        return reply;
+    }
+    insert_revocation_.bind(1, request.name)
+        .bind(2, view(owner))
+        .bind(3, token)
+        .bind(4, shortened(request.actor, longest_remark))
+        .bind(5, shortened(request.reason, longest_remark))
+        .bind(6, to_number(std::chrono::system_clock::now()))
+        .run();
+    trim_revocations_.bind(1, database_.last_row_id() - remembered_revocations).run();
+    change.commit();
+    reply.result = revoke_reply::outcome::revoked;
+    return reply;
+}
+
+/// A system call: not for every request. It cannot be in time for all of them anyway.
+void store_connection::check_not_moved() {
+    const auto now = clock::now();
+    if (now < next_check_) {
+        return;
+    }
+    next_check_ = now + between_checks;
+    if (database_.has_moved()) {
+        fail_moved(path_);
+    }
+}
+
+void store_connection::fail_moved(const std::string& path) {
+    throw database_error{
+        {errc::store_error,
+         path + " was deleted or replaced while in use: others now lock in another file; make a "
+                "new client"}};
+}
+
+void store_connection::read_holds(std::string_view name) {
+    holds_.clear();
+    last_token_.reset();
+    const statement_use use{select_holds_};
+    const statement& row = select_holds_;
+    select_holds_.bind(1, name);
+    while (select_holds_.step()) {
+        if (row.bytes(0).empty()) {
+            last_token_ = static_cast<std::uint64_t>(row.number(4));
+            continue;
+        }
+        holds_.push_back({.owner = to_owner(row.bytes(0)),
+                          .mode = static_cast<claim_mode>(row.number(1)),
+                          .permits = static_cast<std::uint32_t>(row.number(2)),
+                          .limit = static_cast<std::uint32_t>(row.number(3)),
+                          .first_token = {static_cast<std::uint64_t>(row.number(4))},
+                          .token_count = static_cast<std::uint32_t>(row.number(5)),
+                          .since = to_wall_time(row.number(6)),
+                          .expires = to_time(row.number(7)),
+                          .lingering = row.number(8) != 0});
+    }
+}
+
+void store_connection::forget_expired_and_dead(const acquire_request& request, clock::time_point now,
+                                               std::span<const owner_id> dead) {
+    const auto is_over = [&](const hold_record& hold) {
+        const bool abandoned =
+            !hold.lingering && std::any_of(dead.begin(), dead.end(), [&](const owner_id& client) {
+                return client.same_client(hold.owner);
+            });
+        return abandoned || hold.expires <= now;
+    };
+    for (const hold_record& hold : holds_) {
+        if (is_over(hold)) {
+            delete_hold(request.name, hold.owner);
+        }
+    }
+    std::erase_if(holds_, is_over);
+}
+
+void store_connection::delete_hold(std::string_view name, const owner_id& owner) {
+    const owner_bytes bytes = to_bytes(owner);
+    delete_hold_.bind(1, name).bind(2, view(bytes)).run();
+}
+
+fencing_token store_connection::take_tokens(std::uint32_t count) {
+    if (!last_token_) {
+        throw database_error{
+            {errc::store_error, path_ + " has lost its token counter; end the programs that use it "
+                                        "and delete it"}};
+    }
+    const fencing_token first{*last_token_ + 1};
+    *last_token_ += count;
+    set_counter_.bind(1, static_cast<std::int64_t>(*last_token_)).run();
+    return first;
+}
+
+void store_connection::insert(const acquire_request& request, fencing_token token,
+                              clock::time_point now) {
+    const owner_bytes owner = to_bytes(request.owner);
+    const bool permit = request.mode == claim_mode::permit;
+    insert_hold_.bind(1, request.name)
+        .bind(2, view(owner))
+        .bind(3, static_cast<std::int64_t>(request.mode))
+        .bind(4, std::int64_t{permit ? request.permits : 1})
+        .bind(5, std::int64_t{permit ? request.limit : 0})
+        .bind(6, static_cast<std::int64_t>(token.value))
+        .bind(7, std::int64_t{request.token_count})
+        .bind(8, to_number(std::chrono::system_clock::now()))
+        .bind(9, to_number(now + request.ttl))
+        .run();
+}
+
+void store_connection::update(const acquire_request& request, const hold_record& hold) {
+    const owner_bytes owner = to_bytes(hold.owner);
+    update_hold_.bind(1, request.name)
+        .bind(2, view(owner))
+        .bind(3, static_cast<std::int64_t>(request.mode))
+        .bind(4, static_cast<std::int64_t>(hold.first_token.value))
+        .bind(5, std::int64_t{hold.token_count})
+        .bind(6, to_number(hold.expires))
+        .run();
+}
+
+}  // namespace holdfast::engines::local

@@ -1,0 +1,142 @@
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <common/hold_rules.hpp>
+#include <holdfast/engine.hpp>
+#include <local/database.hpp>
+#include <local/process.hpp>
+
+namespace holdfast::engines::local {
+
+/// A hold, its owner's card and its owner's process, as far as the owner left them.
+struct seen_hold {
+    std::string name;
+    hold_record hold;
+    std::optional<holder_card> card;
+    process_ref process;
+};
+
+/// The requests of the contract as SQL, on one connection. Knows nothing of waiting and waking, nor
+/// which processes are alive. Requests have passed `check_request`. Every function throws
+/// `database_error` when SQLite fails, and has then changed nothing (unless it says
+/// `outcome_unknown`).
+///
+/// Thread safety: one thread at a time.
+class store_connection {
+public:
+    store_connection(const std::string& path, database::opening how, clock::time_point deadline,
+                     const std::atomic<bool>& stopping)
+        : path_{path}, database_{path, how, deadline, stopping} {}
+
+    [[nodiscard]] database& raw() noexcept { return database_; }
+    /// Throws: the file at `path` is not the one that was opened.
+    [[noreturn]] static void fail_moved(const std::string& path);
+
+    struct acquired {
+        acquire_reply reply;
+        /// Others may have become able to get their share.
+        bool downgraded{};
+    };
+    /// Holds of the clients in `dead` count as expired.
+    [[nodiscard]] acquired acquire(const acquire_request& request, std::span<const owner_id> dead);
+    /// Only looks: the answer if the request had to be refused or told "busy", else nothing.
+    [[nodiscard]] std::optional<acquire_reply> look_before_acquire(const acquire_request& request);
+    void renew(std::span<const renew_request> batch, std::span<renew_reply> replies);
+    [[nodiscard]] release_reply release(const release_request& request);
+    [[nodiscard]] revoke_reply revoke(const revoke_request& request);
+    [[nodiscard]] latch_reply latch(const latch_request& request);
+    [[nodiscard]] std::uint32_t latch_count(std::string_view name);
+
+    /// The holds of one name that have not expired, in the order of their tokens.
+    [[nodiscard]] std::vector<seen_hold> holders(std::string_view name);
+    /// All holds from the name `first` on whose names begin with `prefix`, in the order of names, for
+    /// as long as `more` says so.
+    void scan(std::string_view first, std::string_view prefix,
+              const std::function<bool(seen_hold&&)>& more);
+    [[nodiscard]] std::optional<revocation_info> last_revocation(std::string_view name);
+
+    void leave_card(const client_identity& identity, const process_ref& process);
+    /// Unless something of the client's is still there.
+    void take_card_back(const owner_id& client);
+    /// Forgets what expired, and the cards of processes that ended and left nothing.
+    void sweep(const process_ref& observer);
+
+private:
+    void check_not_moved();
+    /// Into `holds_` and `last_token_`.
+    void read_holds(std::string_view name);
+    void delete_hold(std::string_view name, const owner_id& owner);
+    void forget_expired_and_dead(const acquire_request& request, clock::time_point now,
+                                 std::span<const owner_id> dead);
+    [[nodiscard]] fencing_token take_tokens(std::uint32_t count);
+    void insert(const acquire_request& request, fencing_token token, clock::time_point now);
+    void update(const acquire_request& request, const hold_record& hold);
+    [[nodiscard]] seen_hold read_seen_hold(const statement& row) const;
+    [[nodiscard]] std::vector<std::int64_t> cards_of_the_dead(const process_ref& observer);
+    [[nodiscard]] bool is_marked(const latch_request& request);
+    void mark(const latch_request& request);
+    void set_latch(const latch_request& request, clock::time_point now);
+    void write_latch_count(std::string_view name, std::uint32_t count);
+
+    const std::string path_;
+    database database_;
+    clock::time_point next_check_{};
+    /// Kept between calls for its memory.
+    std::vector<hold_record> holds_;
+    std::optional<std::uint64_t> last_token_;
+
+    /// The token counter first, by the way: so it costs no statement of its own.
+    statement select_holds_{
+        database_,
+        "SELECT owner, mode, permits, permit_limit, token, token_count, since, expires, lingering "
+        "FROM hold WHERE name = x'' AND owner = x'' UNION ALL "
+        "SELECT owner, mode, permits, permit_limit, token, token_count, since, expires, lingering "
+        "FROM hold WHERE name = ?1"};
+    statement delete_hold_{database_, "DELETE FROM hold WHERE name = ?1 AND owner = ?2"};
+    statement set_counter_{database_, "UPDATE hold SET token = ?1 WHERE name = x'' AND owner = x''"};
+    statement insert_hold_{database_, "INSERT INTO hold VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0)"};
+    statement update_hold_{database_,
+                           "UPDATE hold SET mode = ?3, token = ?4, token_count = ?5, expires = ?6 "
+                           "WHERE name = ?1 AND owner = ?2"};
+    statement renew_{database_,
+                     "UPDATE hold SET expires = max(expires, ?3) WHERE name = ?1 AND owner = ?2 "
+                     "AND lingering = 0 AND expires > ?4 AND (mode = ?5 OR mode = 0 AND ?5 = 1)"};
+    statement release_{
+        database_,
+        "DELETE FROM hold WHERE name = ?1 AND owner = ?2 AND lingering = 0 AND expires > ?3"};
+    statement linger_{database_,
+                      "UPDATE hold SET lingering = 1, expires = ?4 WHERE name = ?1 AND owner = ?2 "
+                      "AND lingering = 0 AND expires > ?3"};
+    statement revoke_{
+        database_, "DELETE FROM hold WHERE name = ?1 AND owner = ?2 AND token = ?3 AND expires > ?4"};
+    statement insert_revocation_{
+        database_,
+        "INSERT OR REPLACE INTO revocation(name, owner, token, actor, reason, at) "
+        "VALUES(?1, ?2, ?3, ?4, ?5, ?6)"};
+    statement trim_revocations_{database_, "DELETE FROM revocation WHERE sequence <= ?1"};
+    statement select_revocation_{
+        database_, "SELECT owner, token, actor, reason, at FROM revocation WHERE name = ?1"};
+    statement select_seen_{
+        database_,
+        "SELECT h.name, h.owner, h.mode, h.permits, h.permit_limit, h.token, h.token_count, "
+        "h.since, h.expires, h.lingering, c.host, c.card_pid, c.program, c.label, c.pid, "
+        "c.start_time, c.pid_namespace FROM hold h "
+        "LEFT JOIN client c ON c.id = substr(h.owner, 1, 16) "
+        "WHERE h.name >= ?1 AND h.expires > ?2 ORDER BY h.name, h.owner"};
+    statement select_latch_{database_, "SELECT count FROM latch WHERE name = ?1 AND expires > ?2"};
+    statement set_latch_{database_, "INSERT OR REPLACE INTO latch VALUES(?1, ?2, ?3)"};
+    statement count_latch_{database_, "UPDATE latch SET count = ?2 WHERE name = ?1"};
+    statement delete_latch_{database_, "DELETE FROM latch WHERE name = ?1"};
+    statement select_mark_{database_, "SELECT 1 FROM latch_mark WHERE request = ?1 AND name = ?2"};
+    statement insert_mark_{database_, "INSERT INTO latch_mark(request, name) VALUES(?1, ?2)"};
+    statement trim_marks_{database_, "DELETE FROM latch_mark WHERE sequence <= ?1"};
+};
+
+}  // namespace holdfast::engines::local

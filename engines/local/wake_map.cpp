@@ -1,0 +1,265 @@
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <holdfast/error.hpp>
+#include <holdfast/owner.hpp>
+#include <local/wake_map.hpp>
+#include <system_error>
+#include <thread>
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace holdfast::engines::local {
+
+namespace {
+
+constexpr std::size_t sequences = 1024;
+constexpr std::size_t places = 1024;
+constexpr std::uint64_t magic = 0x31'77'66'6C'6F'68ULL;  // "holfw1", and the layout's version
+
+/// Values of an entry's key that are no key.
+constexpr std::uint64_t free_entry = 0;
+constexpr std::uint64_t reserved_entry = 1;
+
+/// A waiter that found no entry: it is not counted, but always woken.
+constexpr std::size_t no_place = places;
+
+using word32 = std::atomic<std::uint32_t>;
+using word64 = std::atomic<std::uint64_t>;
+static_assert(word32::is_always_lock_free && word64::is_always_lock_free && sizeof(word32) == 4);
+
+struct waiter {
+    word64 key;
+    word64 engine;
+    word64 start_time;
+    word64 pid_namespace;
+    word64 pid;
+};
+
+[[noreturn]] void refuse(const std::string& path, const std::string& reason) {
+    failure{errc::bad_configuration, reason}.raise(path);
+}
+
+void share_patiently(int file) noexcept {
+    constexpr int attempts = 1000;
+    for (int attempt = 0; attempt < attempts && ::flock(file, LOCK_SH | LOCK_NB) != 0; ++attempt) {
+        std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    }
+}
+
+}  // namespace
+
+struct wake_map::layout {
+    word64 magic;
+    word32 word;
+    word32 revocations;
+    /// No entry from here on was ever used.
+    word32 used;
+    /// How many wait without an entry.
+    word32 overflow;
+    std::array<word32, sequences> sequence;
+    std::array<waiter, places> waiters;
+};
+
+wake_map::wake_map(const std::string& path, const process_ref& self)
+    : self_{self}, engine_{owner_id::random_client().high} {
+    file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (file_ < 0) {
+        refuse(path, "it cannot be opened: " + std::system_category().message(errno));
+    }
+    const auto give_up = [&](const std::string& reason) {
+        ::close(file_);
+        refuse(path, reason);
+    };
+    // Whoever gets it alone is the first after all others left, and clears what they left behind.
+    // The lock says nothing else; if somebody who was stopped in here keeps it, we go on without.
+    const bool alone = ::flock(file_, LOCK_EX | LOCK_NB) == 0;
+    if (!alone) {
+        share_patiently(file_);
+    }
+    if (const std::string reason = reserve_space(file_); !reason.empty()) {
+        give_up(reason);
+    }
+    void* memory = ::mmap(nullptr, sizeof(layout), PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
+    if (memory == MAP_FAILED) {
+        give_up("it cannot be mapped: " + std::system_category().message(errno));
+    }
+    map_ = static_cast<layout*>(memory);
+    if (alone) {
+        clear();
+    }
+    std::uint64_t expected = 0;
+    if (!map_->magic.compare_exchange_strong(expected, magic) && expected != magic) {
+        ::munmap(memory, sizeof(layout));
+        give_up("another version of holdfast uses it; end the programs that use it");
+    }
+    share_patiently(file_);
+}
+
+void wake_map::clear() noexcept {
+    map_->magic.store(magic);
+    map_->used.store(0);
+    map_->overflow.store(0);
+    for (waiter& entry : map_->waiters) {
+        entry.key.store(free_entry);
+    }
+}
+
+std::string wake_map::reserve_space(int file) {
+    struct ::stat status {};
+    if (::fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
+        return "this is not a file; delete it";
+    }
+    if (status.st_size >= static_cast<off_t>(sizeof(layout))) {
+        return {};
+    }
+    // A write to a mapped hole of a full disk would kill the process: take the space now.
+    const int error = ::posix_fallocate(file, 0, sizeof(layout));
+    return error == 0 ? std::string{}
+                      : "it cannot be written: " + std::system_category().message(error);
+}
+
+wake_map::~wake_map() {
+    ::munmap(map_, sizeof(layout));
+    ::close(file_);
+}
+
+std::uint64_t wake_map::key_of(std::string_view name) noexcept {
+    std::uint64_t hash = 0xCBF29CE484222325ULL;
+    for (const char character : name) {
+        hash = (hash ^ static_cast<unsigned char>(character)) * 0x100000001B3ULL;
+    }
+    hash ^= hash >> 29;
+    return hash <= reserved_entry ? hash + 2 : hash;
+}
+
+std::size_t wake_map::add_waiter(std::uint64_t key) noexcept {
+    for (std::size_t place = 0; place < places; ++place) {
+        waiter& entry = map_->waiters[place];
+        std::uint64_t expected = free_entry;
+        if (entry.key.load(std::memory_order_relaxed) != free_entry ||
+            !entry.key.compare_exchange_strong(expected, reserved_entry)) {
+            continue;
+        }
+        entry.engine.store(engine_, std::memory_order_relaxed);
+        entry.pid.store(static_cast<std::uint64_t>(self_.pid), std::memory_order_relaxed);
+        entry.start_time.store(self_.start_time, std::memory_order_relaxed);
+        entry.pid_namespace.store(self_.pid_namespace, std::memory_order_relaxed);
+        std::uint32_t used = map_->used.load();
+        while (used <= place &&
+               !map_->used.compare_exchange_weak(used, static_cast<std::uint32_t>(place) + 1)) {
+        }
+        entry.key.store(key);
+        return place;
+    }
+    map_->overflow.fetch_add(1);
+    return no_place;
+}
+
+void wake_map::remove_waiter(std::size_t place) noexcept {
+    if (place == no_place) {
+        map_->overflow.fetch_sub(1);
+    } else {
+        map_->waiters[place].key.store(free_entry);
+    }
+}
+
+std::uint32_t wake_map::count_waiters(std::uint64_t key) const noexcept {
+    std::uint32_t count = 0;
+    const std::uint32_t used = map_->used.load();
+    for (std::size_t place = 0; place < used; ++place) {
+        count += map_->waiters[place].key.load() == key ? 1 : 0;
+    }
+    return count;
+}
+
+std::uint32_t wake_map::count_other_waiters(std::uint64_t key) const noexcept {
+    std::uint32_t count = 0;
+    const std::uint32_t used = map_->used.load();
+    for (std::size_t place = 0; place < used; ++place) {
+        const waiter& entry = map_->waiters[place];
+        const bool other =
+            entry.key.load() == key && entry.engine.load(std::memory_order_relaxed) != engine_;
+        count += other ? 1 : 0;
+    }
+    return count;
+}
+
+std::optional<process_ref> wake_map::process_at(std::size_t place, std::uint64_t key) const noexcept {
+    const waiter& entry = map_->waiters[place];
+    if (key == free_entry || key == reserved_entry) {
+        return std::nullopt;
+    }
+    return process_ref{static_cast<std::int64_t>(entry.pid.load(std::memory_order_relaxed)),
+                       entry.start_time.load(std::memory_order_relaxed),
+                       entry.pid_namespace.load(std::memory_order_relaxed)};
+}
+
+void wake_map::forget_dead_waiters() noexcept {
+    const std::uint32_t used = map_->used.load();
+    for (std::size_t place = 0; place < used; ++place) {
+        word64& key = map_->waiters[place].key;
+        std::uint64_t seen = key.load();
+        const auto process = process_at(place, seen);
+        if (!process || liveness_of(*process, self_) != liveness::dead) {
+            continue;
+        }
+        const std::uint64_t dead_key = seen;
+        if (!key.compare_exchange_strong(seen, reserved_entry)) {
+            continue;
+        }
+        if (process_at(place, dead_key) == process) {
+            key.store(free_entry);
+            continue;
+        }
+        // Another has tidied up before us and a living waiter has the entry. It may have missed
+        // something while it was hidden.
+        key.store(dead_key);
+        announce(dead_key);
+    }
+}
+
+std::uint32_t wake_map::sequence(std::uint64_t key) const noexcept {
+    return map_->sequence[key % sequences].load();
+}
+
+bool wake_map::anybody_waits(std::uint64_t key) const noexcept {
+    return map_->overflow.load() > 0 || count_waiters(key) > 0;
+}
+
+void wake_map::announce(std::uint64_t key) noexcept {
+    map_->sequence[key % sequences].fetch_add(1);
+    if (anybody_waits(key)) {
+        wake_sleepers();
+    }
+}
+
+std::uint32_t wake_map::revocations() const noexcept {
+    return map_->revocations.load();
+}
+
+void wake_map::announce_revocation() noexcept {
+    map_->revocations.fetch_add(1);
+    wake_sleepers();
+}
+
+std::uint32_t wake_map::word() const noexcept {
+    return map_->word.load();
+}
+
+void wake_map::sleep(std::uint32_t seen) const noexcept {
+    ::syscall(SYS_futex, &map_->word, FUTEX_WAIT, seen, nullptr, nullptr, 0);
+}
+
+void wake_map::wake_sleepers() noexcept {
+    map_->word.fetch_add(1);
+    ::syscall(SYS_futex, &map_->word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+}  // namespace holdfast::engines::local

@@ -1,0 +1,271 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <future>
+#include <mutex>
+#include <shared_mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include <holdfast/client.hpp>
+#include <holdfast/latch.hpp>
+#include <holdfast/mutex.hpp>
+#include <holdfast/recursive_mutex.hpp>
+#include <holdfast/semaphore.hpp>
+#include <holdfast/shared_mutex.hpp>
+#include <holdfast/testing/contract/fixture.hpp>
+
+/// The types with std names, and the standard's own wrappers around them, over this engine.
+namespace holdfast::testing {
+
+template <class Store>
+class lock_type_contract : public engine_contract<Store> {
+protected:
+    /// The code of what `action` throws.
+    template <class Action>
+    [[nodiscard]] static std::error_code thrown_by(const Action& action) {
+        try {
+            action();
+            return {};
+        } catch (const std::system_error& error) {
+            return error.code();
+        }
+    }
+};
+TYPED_TEST_SUITE_P(lock_type_contract);
+
+TYPED_TEST_P(lock_type_contract, the_standards_lock_guards_work) {
+    const auto name = this->unique("stock");
+    client first{this->address()};
+    client second{this->address()};
+    holdfast::mutex mine{first, name};
+    holdfast::mutex yours{second, name};
+    {
+        const std::scoped_lock guard{mine};
+        EXPECT_FALSE(yours.try_lock());
+        std::unique_lock waiting{yours, std::defer_lock};
+        EXPECT_FALSE(waiting.try_lock_for(this->short_ttl));
+        EXPECT_FALSE(waiting.try_lock_until(std::chrono::steady_clock::now() + this->short_ttl));
+        EXPECT_FALSE(waiting.owns_lock());
+    }
+    std::unique_lock guard{yours, patience};
+    EXPECT_TRUE(guard.owns_lock());
+    guard.unlock();
+    EXPECT_TRUE(mine.try_lock());
+    mine.unlock();
+}
+
+TYPED_TEST_P(lock_type_contract, two_mutexes_are_locked_together_without_deadlock) {
+    constexpr int rounds = 20;
+    const auto left_name = this->unique("left");
+    const auto right_name = this->unique("right");
+    client first{this->address()};
+    client second{this->address()};
+    int transfers = 0;
+    const auto transfer = [&](client& where, const std::string& from, const std::string& to) {
+        holdfast::mutex source{where, from};
+        holdfast::mutex target{where, to};
+        for (int round = 0; round < rounds; ++round) {
+            const std::scoped_lock guard{source, target};
+            ++transfers;
+        }
+    };
+    {
+        const std::jthread forth{[&] { transfer(first, left_name, right_name); }};
+        const std::jthread back{[&] { transfer(second, right_name, left_name); }};
+    }
+    EXPECT_EQ(transfers, 2 * rounds);
+}
+
+TYPED_TEST_P(lock_type_contract, a_condition_variable_waits_with_a_mutex) {
+    client client{this->address()};
+    holdfast::mutex lock{client, this->unique("stock")};
+    std::condition_variable_any changed;
+    bool ready = false;
+    std::jthread other{[&] {
+        const std::scoped_lock guard{lock};
+        ready = true;
+        changed.notify_all();
+    }};
+    std::unique_lock guard{lock};
+    EXPECT_TRUE(changed.wait_for(guard, patience, [&] { return ready; }));
+}
+
+TYPED_TEST_P(lock_type_contract, a_recursive_mutex_is_entered_again_by_its_thread_only) {
+    const auto name = this->unique("stock");
+    client first{this->address()};
+    client second{this->address()};
+    recursive_mutex mine{first, name};
+    holdfast::mutex yours{second, name};
+    const std::scoped_lock outer{mine};
+    {
+        const std::scoped_lock inner{mine};
+        EXPECT_EQ(mine.depth(), 2U);
+        EXPECT_FALSE(yours.try_lock());
+        std::jthread{[&] { EXPECT_FALSE(mine.try_lock()); }}.join();
+    }
+    EXPECT_EQ(mine.depth(), 1U);
+    EXPECT_FALSE(yours.try_lock());
+}
+
+TYPED_TEST_P(lock_type_contract, a_shared_mutex_lets_readers_in_together_and_writers_alone) {
+    const auto name = this->unique("stock");
+    client first{this->address()};
+    client second{this->address()};
+    holdfast::shared_mutex mine{first, name};
+    holdfast::shared_mutex yours{second, name};
+    if (!first.promises().shared) {
+        EXPECT_EQ(this->thrown_by([&] { mine.lock_shared(); }), errc::guarantee_not_met);
+        return;
+    }
+    {
+        const std::shared_lock reader{mine};
+        const std::shared_lock another{yours, std::try_to_lock};
+        EXPECT_TRUE(another.owns_lock());
+        EXPECT_FALSE(yours.try_lock());
+    }
+    const std::unique_lock writer{yours, std::try_to_lock};
+    EXPECT_TRUE(writer.owns_lock());
+    EXPECT_FALSE(mine.try_lock_shared());
+}
+
+TYPED_TEST_P(lock_type_contract, a_shared_mutex_is_downgraded_and_upgraded) {
+    const auto name = this->unique("stock");
+    client first{this->address()};
+    client second{this->address()};
+    if (!first.promises().shared) {
+        return;  // refused: see the test before
+    }
+    holdfast::shared_mutex mine{first, name};
+    holdfast::shared_mutex yours{second, name};
+    mine.lock();
+    mine.downgrade();
+    EXPECT_TRUE(yours.try_lock_shared());
+    EXPECT_FALSE(mine.try_upgrade());
+    yours.unlock_shared();
+    EXPECT_TRUE(mine.try_upgrade());
+    EXPECT_FALSE(yours.try_lock_shared());
+    mine.unlock();
+    EXPECT_TRUE(yours.try_lock());
+    yours.unlock();
+}
+
+TYPED_TEST_P(lock_type_contract, a_waiting_writer_is_woken_by_the_last_reader) {
+    const auto name = this->unique("stock");
+    client first{this->address()};
+    client second{this->address()};
+    if (!first.promises().shared) {
+        return;  // refused: see the test before
+    }
+    holdfast::shared_mutex mine{first, name};
+    holdfast::shared_mutex yours{second, name};
+    auto reader = mine.acquire_shared();
+    auto writer = std::async(std::launch::async, [&] { return yours.acquire().token(); });
+    EXPECT_TRUE(eventually([&] { return first.inspect(name).waiters.value_or(1) >= 1; }));
+    reader.release();
+    EXPECT_EQ(writer.wait_for(this->wake_bound), std::future_status::ready);
+}
+
+TYPED_TEST_P(lock_type_contract, eight_threads_never_hold_more_permits_than_the_limit) {
+    constexpr int threads = 8;
+    constexpr int rounds = 15;
+    constexpr int limit = 3;
+    const auto name = this->unique("slots");
+    client first{this->address()};
+    client second{this->address()};
+    if (!first.promises().permits) {
+        semaphore slots{first, name, limit};
+        EXPECT_EQ(this->thrown_by([&] { static_cast<void>(slots.acquire()); }),
+                  errc::guarantee_not_met);
+        return;
+    }
+    std::atomic<int> inside{0};
+    std::atomic<int> most{0};
+    std::atomic<int> grants{0};
+    {
+        std::vector<std::jthread> workers;
+        for (int index = 0; index < threads; ++index) {
+            workers.emplace_back([&, index] {
+                semaphore slots{index % 2 == 0 ? first : second, name, limit};
+                for (int round = 0; round < rounds; ++round) {
+                    const auto permit = slots.acquire();
+                    const int now = ++inside;
+                    int seen = most;
+                    while (seen < now && !most.compare_exchange_weak(seen, now)) {
+                    }
+                    ++grants;
+                    std::this_thread::yield();
+                    --inside;
+                }
+            });
+        }
+    }
+    EXPECT_LE(most, limit);
+    EXPECT_EQ(grants, threads * rounds);
+    EXPECT_TRUE(first.inspect(name).holders.empty());
+}
+
+TYPED_TEST_P(lock_type_contract, a_semaphore_with_another_limit_is_refused_while_permits_are_out) {
+    const auto name = this->unique("slots");
+    client first{this->address()};
+    client second{this->address()};
+    if (!first.promises().permits) {
+        return;  // refused: see the test before
+    }
+    semaphore three{first, name, 3};
+    semaphore four{second, name, 4};
+    holdfast::mutex lock{second, name};
+    const auto permit = three.acquire();
+    EXPECT_EQ(this->thrown_by([&] { static_cast<void>(four.try_acquire()); }), errc::wrong_kind);
+    EXPECT_EQ(this->thrown_by([&] { static_cast<void>(lock.try_lock()); }), errc::wrong_kind);
+}
+
+TYPED_TEST_P(lock_type_contract, more_permits_than_the_limit_are_refused) {
+    client client{this->address()};
+    if (!client.promises().permits) {
+        return;  // refused: see the test before
+    }
+    semaphore slots{client, this->unique("slots"), 3};
+    EXPECT_EQ(this->thrown_by([&] { static_cast<void>(slots.try_acquire(4)); }),
+              errc::invalid_argument);
+    EXPECT_EQ(this->thrown_by([&] { static_cast<void>(slots.try_acquire(0)); }),
+              errc::invalid_argument);
+    EXPECT_TRUE(slots.try_acquire(3));
+}
+
+TYPED_TEST_P(lock_type_contract, a_latch_holds_waiters_of_all_clients_until_it_opens) {
+    const auto name = this->unique("gate");
+    client first{this->address()};
+    client second{this->address()};
+    holdfast::latch mine{first, name};
+    holdfast::latch yours{second, name};
+    if (!first.promises().latches) {
+        EXPECT_EQ(this->thrown_by([&] { static_cast<void>(mine.try_set(1)); }),
+                  errc::guarantee_not_met);
+        return;
+    }
+    ASSERT_TRUE(mine.try_set(2));
+    EXPECT_FALSE(yours.try_set(5));
+    EXPECT_FALSE(yours.wait_for(this->short_ttl));
+    auto waiting = std::async(std::launch::async, [&] { return yours.wait_for(patience); });
+    mine.count_down();
+    EXPECT_EQ(yours.count(), 1U);
+    yours.count_down();
+    EXPECT_EQ(waiting.wait_for(this->wake_bound), std::future_status::ready);
+    EXPECT_TRUE(waiting.get());
+    EXPECT_TRUE(mine.try_wait());
+}
+
+REGISTER_TYPED_TEST_SUITE_P(
+    lock_type_contract,  //
+    the_standards_lock_guards_work, two_mutexes_are_locked_together_without_deadlock,
+    a_condition_variable_waits_with_a_mutex, a_recursive_mutex_is_entered_again_by_its_thread_only,
+    a_shared_mutex_lets_readers_in_together_and_writers_alone,
+    a_shared_mutex_is_downgraded_and_upgraded, a_waiting_writer_is_woken_by_the_last_reader,
+    eight_threads_never_hold_more_permits_than_the_limit,
+    a_semaphore_with_another_limit_is_refused_while_permits_are_out,
+    more_permits_than_the_limit_are_refused, a_latch_holds_waiters_of_all_clients_until_it_opens);
+
+}  // namespace holdfast::testing

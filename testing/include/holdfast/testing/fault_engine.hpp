@@ -1,0 +1,56 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <holdfast/engine.hpp>
+#include <holdfast/testing/fault_plan.hpp>
+
+namespace holdfast::testing {
+
+/// An engine with a bad connection to its store: passes everything on to another engine, except for
+/// what the plan says.
+///
+///     auto plan = std::make_shared<fault_plan>();
+///     auto identity = engines::make_identity();
+///     client client{std::make_unique<fault_engine>(engines::open("memory:", identity), plan),
+///     identity}; plan->lose_replies_of_next(call_kind::acquire);
+///
+/// It keeps the contract of engines in all this: every call ends once, and by its deadline; the
+/// destructor ends what is kept with `errc::shut_down`. Several engines may share a plan.
+class fault_engine final : public engines::engine {
+public:
+    fault_engine(std::unique_ptr<engines::engine> inner, std::shared_ptr<fault_plan> plan);
+    fault_engine(const fault_engine&) = delete;
+    fault_engine& operator=(const fault_engine&) = delete;
+    ~fault_engine() override;
+
+    [[nodiscard]] const engines::guarantees& promises() const noexcept override;
+    [[nodiscard]] const std::string& address() const noexcept override;
+    void attach(engines::client_callbacks callbacks) override;
+
+    void acquire(engines::acquire_request request, engines::call how,
+                 engines::completion<engines::acquire_reply> done) override;
+    void renew(std::vector<engines::renew_request> batch, engines::call how,
+               engines::completion<std::vector<engines::renew_reply>> done) override;
+    void release(engines::release_request request, engines::call how,
+                 engines::completion<engines::release_reply> done) override;
+    void revoke(engines::revoke_request request, engines::call how,
+                engines::completion<engines::revoke_reply> done) override;
+    void inspect(std::string name, engines::call how,
+                 engines::completion<engines::inspect_reply> done) override;
+    void list(engines::list_request request, engines::call how,
+              engines::completion<engines::list_reply> done) override;
+    void latch(engines::latch_request request, engines::call how,
+               engines::completion<engines::latch_reply> done) override;
+
+    [[nodiscard]] std::unique_ptr<engines::subscription> watch(std::string name,
+                                                               std::function<void()> hint) override;
+
+private:
+    class wire;
+    std::shared_ptr<wire> wire_;
+};
+
+}  // namespace holdfast::testing

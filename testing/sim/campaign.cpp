@@ -1,0 +1,103 @@
+#include <holdfast/testing/sim/campaign.hpp>
+
+#include <core/planted.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+namespace holdfast::core {
+
+namespace {
+
+std::atomic<bug> planted_now{bug::none};
+
+}  // namespace
+
+bool planted(bug which) noexcept {
+    return planted_now.load(std::memory_order_relaxed) == which;
+}
+
+}  // namespace holdfast::core
+
+namespace holdfast::testing::sim {
+
+namespace {
+
+struct progress {
+    std::atomic<std::uint64_t> next{0};
+    std::atomic<std::uint64_t> failed{std::numeric_limits<std::uint64_t>::max()};
+    std::atomic<std::uint64_t> schedules{0};
+    std::atomic<std::uint64_t> events{0};
+    std::atomic<std::uint64_t> grants{0};
+};
+
+/// Everything before the first failure is run, whoever runs it, so the answer does not depend on the
+/// number of workers.
+void work(const campaign& what, progress& all) {
+    while (true) {
+        const auto index = all.next.fetch_add(1);
+        if (index >= what.schedules || index > all.failed.load()) {
+            return;
+        }
+        const auto outcome = run(make_plan(what.first_seed + index));
+        all.schedules.fetch_add(1);
+        all.events.fetch_add(outcome.events);
+        all.grants.fetch_add(outcome.grants);
+        if (!outcome.ok()) {
+            auto earliest = all.failed.load();
+            while (index < earliest && !all.failed.compare_exchange_weak(earliest, index)) {
+            }
+        }
+    }
+}
+
+}  // namespace
+
+campaign_result run(const campaign& what) {
+    progress all;
+    {
+        std::vector<std::jthread> workers;
+        for (std::uint32_t i = 0; i < std::max<std::uint32_t>(what.workers, 1); ++i) {
+            workers.emplace_back([&] { work(what, all); });
+        }
+    }
+    campaign_result outcome{all.schedules, all.events, all.grants, std::nullopt};
+    if (all.failed.load() < what.schedules) {
+        outcome.failing_seed = what.first_seed + all.failed.load();
+    }
+    return outcome;
+}
+
+const std::vector<std::string_view>& bug_names() {
+    // In the order of `core::bug`, without `none`.
+    static const std::vector<std::string_view> names{
+        "deadline_from_receipt",  "deadline_ignored",       "gone_means_renewed",
+        "renewal_outlives_release", "handover_keeps_token", "handover_overruns_block",
+        "cancelled_waiter_stays", "abandoned_grant_kept",   "resend_with_new_owner",
+        "hint_while_asking_dropped", "no_recheck_after_watch", "release_assumed",
+        "store_release_ignores_owner", "store_renewal_recreates", "store_forgets_to_notify",
+        "store_token_repeats"};
+    return names;
+}
+
+planted_bug::planted_bug(std::string_view name) {
+    if (name.empty()) {
+        return;
+    }
+    const auto& names = bug_names();
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found == names.end()) {
+        throw std::invalid_argument{"no bug is called " + std::string{name}};
+    }
+    core::planted_now = static_cast<core::bug>(found - names.begin() + 1);
+}
+
+planted_bug::~planted_bug() {
+    core::planted_now = core::bug::none;
+}
+
+}  // namespace holdfast::testing::sim

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include <core/lock_table.hpp>
+#include <dice.hpp>
+#include <holdfast/testing/sim/plan.hpp>
+#include <journal.hpp>
+#include <schedule.hpp>
+
+namespace holdfast::testing::sim {
+
+using namespace std::chrono_literals;
+
+/// The locks everybody contends for: two for exclusive use, one for readers and writers, one semaphore.
+inline constexpr std::size_t lock_count = 4;
+inline constexpr std::size_t readers_and_writers = 2;
+inline constexpr std::size_t semaphore = 3;
+[[nodiscard]] const std::string& lock_name(std::size_t index) noexcept;
+[[nodiscard]] std::size_t lock_index(const std::string& name) noexcept;
+
+/// The numbers of one run, drawn at its beginning.
+struct setting {
+    core::contention_settings contention;
+    core::handover_limits handover;
+    std::chrono::milliseconds ttl{};
+    std::chrono::milliseconds release_timeout{};
+    std::uint32_t permit_limit{};
+    /// Most users want this one.
+    std::size_t favourite{};
+    clock::duration longest_delay{};
+    clock::duration longest_hint_delay{};
+    clock::duration longest_work{};
+    /// When the faults end.
+    clock::time_point faults_until{};
+    /// When all must be over.
+    clock::time_point end_by{};
+    /// How soon after a release somebody who waits must have asked; zero: no promise in this run.
+    clock::duration wake_up_bound{};
+};
+
+/// What every part of the simulation needs.
+struct context {
+    context(const plan& what, bool tracing);
+    context(const context&) = delete;
+    context& operator=(const context&) = delete;
+    ~context() = default;
+
+    [[nodiscard]] clock::time_point now() const noexcept { return events.now(); }
+    [[nodiscard]] bool has(feature what) const noexcept { return how.features.has(what); }
+    /// Adds what happens after `delay`, at a random place among what happens at the same time.
+    void after(clock::duration delay, happening event);
+    void at(clock::time_point when, happening event);
+
+    const plan& how;
+    schedule events;
+    dice random;
+    journal log;
+    setting numbers;
+    /// The store's clock has run evenly, it has lost nothing, and nobody has revoked anything: then
+    /// leases exclude each other in true time.
+    bool store_kept_its_word{true};
+
+private:
+    void draw_numbers();
+    void draw_bounds();
+};
+
+}  // namespace holdfast::testing::sim

@@ -1,0 +1,192 @@
+#include <sim_client.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast::testing::sim {
+
+sim_client::owner_state& sim_client::state_of(const owner_id& owner) {
+    const auto found = std::find_if(owners_.begin(), owners_.end(),
+                                    [&](const owner_state& one) { return one.owner == owner; });
+    return found != owners_.end() ? *found : owners_.emplace_back(owner_state{owner, false, false, {}});
+}
+
+user* sim_client::user_of(core::waiter_id call) noexcept {
+    const auto found = std::find_if(users_.begin(), users_.end(), [&](const user& who) {
+        return who.call == call && who.doing != user::state::idle;
+    });
+    return found == users_.end() ? nullptr : &*found;
+}
+
+void sim_client::pump() {
+    for (const auto& action : table_->take_actions()) {
+        std::visit([this](const auto& what) { perform(what); }, action);
+    }
+    if (handed_over_) {
+        world_.run.log.violated("released means released", "client ", +number_, " reports the release of owner ",
+                                handed_over_->sequence,
+                                ", but neither asked the store nor handed it to another user");
+    }
+    arm_timer();
+}
+
+void sim_client::perform(const core::send_acquire& what) {
+    world_.run.log.note("client ", +number_, ": asks for ", what.request.name, " as ",
+                        what.request.owner.sequence, ", tokens ", what.request.token_count, " (r", what.id,
+                        ")");
+    auto& owner = state_of(what.request.owner);
+    if (owner.release_sent) {
+        world_.run.log.violated("an owner serves once", "client ", +number_, " asks for \"",
+                                what.request.name, "\" as owner ", what.request.owner.sequence,
+                                ", which it has released");
+    }
+    world_.net.send(number_, life_, what.id, what.request, what.deadline);
+}
+
+void sim_client::perform(const core::send_renew& what) {
+    for (const auto& one : what.requests) {
+        world_.run.log.note("client ", +number_, ": renews ", one.name, " of ", one.owner.sequence, " (r",
+                            what.id, ")");
+        if (state_of(one.owner).release_sent) {
+            world_.run.log.violated("no renewal after release", "client ", +number_, " renews \"", one.name,
+                                    "\" of owner ", one.owner.sequence, ", which it has released");
+        }
+    }
+    world_.net.send(number_, life_, what.id, what.requests, what.deadline);
+}
+
+void sim_client::perform(const core::send_release& what) {
+    world_.run.log.note("client ", +number_, ": gives back ", what.request.name, " of ",
+                        what.request.owner.sequence, " (r", what.id, ")");
+    state_of(what.request.owner).release_sent = true;
+    world_.net.send(number_, life_, what.id, what.request, what.deadline);
+}
+
+void sim_client::perform(const core::update_watch& what) {
+    const bool wanted = table_->wants_watch(what.name);
+    world_.run.log.note("client ", +number_, wanted ? ": watches " : ": stops watching ", what.name);
+    world_.net.set_watch(number_, life_, lock_index(what.name), wanted);
+}
+
+void sim_client::perform(const core::finish_acquire& what) {
+    auto* who = user_of(what.id);
+    if (who == nullptr || who->doing != user::state::waiting) {
+        world_.run.log.violated("every call ends once", "client ", +number_, " ends call ", what.id,
+                                what.error ? " without a lock" : " with a lock",
+                                ", for which nobody waits");
+        return;
+    }
+    world_.run.log.hash({what.id, static_cast<std::uint64_t>(what.error.code), what.token.value});
+    check_told_in_time(*who);
+    if (!what.error) {
+        grant(*who, what);
+        return;
+    }
+    const auto index = static_cast<std::uint32_t>(who - users_.data());
+    world_.run.log.note("client ", +number_, " user ", index, ": does not get ", who->asked.name, " (",
+                        what.error.detail, ")");
+    end_round(*who);
+    schedule_user(index, world_.run.random.between(0us, world_.run.numbers.longest_work));
+}
+
+void sim_client::grant(user& who, const core::finish_acquire& what) {
+    const auto now = world_.run.now();
+    const auto index = static_cast<std::uint32_t>(&who - users_.data());
+    world_.run.log.note("client ", +number_, " user ", index, ": holds ", who.asked.name, ", token ",
+                        what.token.value, ", valid until ", relative(what.valid_until));
+    if (handed_over_ && *handed_over_ == what.owner) {
+        handed_over_.reset();
+    }
+    if (now >= what.valid_until) {
+        world_.run.log.violated("a grant is valid", "client ", +number_, " is given \"", who.asked.name,
+                                "\" which was valid until ", relative(what.valid_until));
+    }
+    who.doing = user::state::holding;
+    who.lost = false;
+    who.seen.reset();
+    who.hold = {0,          number_,    who.lock,        who.asked.mode, who.asked.permits,
+                what.token, what.owner, what.valid_until};
+    who.hold.serial = world_.judge.hold_begins(who.hold, who.began_after);
+    check_validity_is_covered(who);
+    auto& random = world_.run.random;
+    who.careful = !random.one_in(3);
+    who.writes_left = random.pick(3);
+    who.may_convert =
+        who.lock == readers_and_writers && world_.run.has(feature::convert) && random.one_in(2);
+    const bool slow = world_.run.has(feature::late_release) && random.one_in(4);
+    schedule_user(index, random.between(0us, slow ? 2 * world_.run.numbers.ttl
+                                                  : world_.run.numbers.longest_work / 4));
+    schedule_check(what_happens::check_validity, index, what.valid_until);
+}
+
+void sim_client::perform(const core::finish_release& what) {
+    auto* who = user_of(what.id);
+    if (who == nullptr || who->doing != user::state::releasing) {
+        world_.run.log.violated("every call ends once", "client ", +number_, " ends release ", what.id,
+                                ", for which nobody waits");
+        return;
+    }
+    const auto index = static_cast<std::uint32_t>(who - users_.data());
+    world_.run.log.hash({what.id, static_cast<std::uint64_t>(what.outcome)});
+    world_.run.log.note("client ", +number_, " user ", index, ": has let go of ", who->asked.name,
+                        what.outcome == release_outcome::released       ? ", released"
+                        : what.outcome == release_outcome::already_lost ? ", already lost"
+                                                                        : ", outcome unknown");
+    if (what.outcome == release_outcome::released) {
+        if (!state_of(who->hold.owner).release_sent) {
+            handed_over_ = who->hold.owner;
+        } else if (world_.store.has(who->hold.owner, who->lock)) {
+            world_.run.log.violated("released means released", "client ", +number_,
+                                    " reports the release of \"", who->asked.name, "\" with token ",
+                                    who->hold.token.value, ", but the store still has it");
+        }
+    }
+    end_round(*who);
+    schedule_user(index, world_.run.random.between(0us, world_.run.numbers.longest_work));
+}
+
+void sim_client::perform(const core::finish_convert& what) {
+    auto* who = user_of(what.id);
+    if (who == nullptr || who->doing != user::state::converting) {
+        world_.run.log.violated("every call ends once", "client ", +number_, " ends conversion ", what.id,
+                                ", for which nobody waits");
+        return;
+    }
+    const auto index = static_cast<std::uint32_t>(who - users_.data());
+    world_.run.log.note("client ", +number_, " user ", index, ": conversion ",
+                        what.error ? "failed" : "done");
+    who->doing = user::state::holding;
+    if (!what.error) {
+        who->hold.mode = who->converting_to;
+        who->hold.token = what.token;
+        world_.judge.hold_changes_mode(who->hold.serial, who->hold.mode, what.token);
+    }
+    schedule_user(index, world_.run.random.between(0us, world_.run.numbers.longest_work / 4));
+}
+
+void sim_client::perform(const core::set_validity& what) {
+    auto* who = user_of(what.id);
+    if (who == nullptr || who->lost) {
+        world_.run.log.violated("loss is final", "client ", +number_, " extends hold ", what.id,
+                                ", which is over");
+        return;
+    }
+    who->hold.valid_until = what.valid_until;
+    world_.judge.hold_extended(who->hold.serial, what.valid_until);
+    check_validity_is_covered(*who);
+}
+
+void sim_client::perform(const core::tell_loss& what) {
+    auto* who = user_of(what.id);
+    if (who == nullptr || who->lost) {
+        world_.run.log.violated("every loss is told once", "client ", +number_, " tells the loss of hold ",
+                                what.id, ", which is over");
+        return;
+    }
+    world_.run.log.note("client ", +number_, " user ", who - users_.data(), ": lost ", who->asked.name, " (",
+                        what.why.detail, ")");
+    who->lost = true;
+    world_.judge.hold_ends(who->hold.serial);
+}
+
+}  // namespace holdfast::testing::sim

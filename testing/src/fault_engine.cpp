@@ -1,0 +1,348 @@
+#include <atomic>
+#include <mutex>
+#include <utility>
+
+#include <holdfast/testing/fault_engine.hpp>
+
+#include "fault_plan_state.hpp"
+
+namespace holdfast::testing {
+
+namespace {
+
+using engines::call;
+using engines::completion;
+
+/// A completion that several may try to run; the first one does.
+template <class Reply>
+class once {
+public:
+    explicit once(completion<Reply> done) : done_{std::move(done)} {}
+
+    void operator()(Reply reply) {
+        if (!used_.exchange(true)) {
+            done_(std::move(reply));
+        }
+    }
+
+private:
+    completion<Reply> done_;
+    std::atomic<bool> used_{false};
+};
+
+/// One call, ready to be sent or to fail.
+template <class Reply>
+struct exchange {
+    call_kind what;
+    call how;
+    completion<Reply> done;
+    std::function<Reply(failure)> failed;
+    std::function<void(call, completion<Reply>)> send;
+};
+
+template <class Reply>
+Reply failed_reply(failure error) {
+    Reply reply{};
+    reply.error = std::move(error);
+    return reply;
+}
+
+/// The hint of a watch, for as long as the watch is in place.
+struct listener {
+    std::function<void()> hint;
+};
+
+}  // namespace
+
+/// What outlives the engine while callbacks are under way.
+class fault_engine::wire : public std::enable_shared_from_this<wire> {
+public:
+    wire(std::unique_ptr<engines::engine> inner, std::shared_ptr<fault_plan> plan)
+        : plan_{std::move(plan)}, inner_{std::move(inner)} {}
+
+    void open() {
+        member_->hint_everybody = [weak = weak_from_this()] {
+            if (const auto self = weak.lock()) {
+                self->hint_everybody();
+            }
+        };
+        plan()->join(member_);
+    }
+
+    void close() {
+        plan()->close(member_);
+        inner_.reset();
+    }
+
+    [[nodiscard]] engines::engine& inner() const noexcept { return *inner_; }
+    [[nodiscard]] const std::shared_ptr<fault_plan::state>& plan() const noexcept {
+        return plan_->shared();
+    }
+
+    template <class Reply>
+    void route(exchange<Reply> what) {
+        auto [fate, error] = plan()->judge(what.what);
+        switch (fate) {
+            case verdict::fate::pass:
+                what.send(what.how, std::move(what.done));
+                return;
+            case verdict::fate::fail:
+                what.done(what.failed(std::move(error)));
+                return;
+            case verdict::fate::lose_reply:
+                lose_reply(std::move(what));
+                return;
+            case verdict::fate::delay_reply:
+                delay_reply(std::move(what));
+                return;
+            case verdict::fate::delay_request:
+                delay_request(std::move(what));
+                return;
+            case verdict::fate::no_answer:
+                leave_unanswered(std::move(what));
+                return;
+        }
+    }
+
+    void attach(engines::client_callbacks callbacks) {
+        {
+            const std::lock_guard lock{guard_};
+            callbacks_ = callbacks;
+        }
+        inner_->attach({.holds_may_have_changed = [weak = weak_from_this(), callbacks] {
+            const auto self = weak.lock();
+            if (self && self->plan()->notifications_flow() && callbacks.holds_may_have_changed) {
+                callbacks.holds_may_have_changed();
+            }
+        }});
+    }
+
+    std::shared_ptr<listener> listen(std::function<void()> hint) {
+        auto added = std::make_shared<listener>(listener{std::move(hint)});
+        const std::lock_guard lock{guard_};
+        std::erase_if(listeners_, [](const auto& one) { return one.expired(); });
+        listeners_.push_back(added);
+        return added;
+    }
+
+private:
+    template <class Reply>
+    void lose_reply(exchange<Reply> what) {
+        what.send(what.how,
+                  [done = std::move(what.done), failed = std::move(what.failed)](const Reply&) {
+                      done(failed({errc::outcome_unknown, "the answer was lost by the fault plan"}));
+                  });
+    }
+
+    template <class Reply>
+    void delay_reply(exchange<Reply> what) {
+        auto done = std::make_shared<once<Reply>>(std::move(what.done));
+        what.send(what.how, [self = shared_from_this(), done, failed = std::move(what.failed),
+                             deadline = what.how.deadline](Reply reply) {
+            self->plan()->keep(
+                {.whose = self->member_,
+                 .deadline = deadline,
+                 .give_up = [done, failed](failure error) { (*done)(failed(std::move(error))); },
+                 .deliver = [done, reply = std::move(reply)] { (*done)(reply); }});
+        });
+    }
+
+    template <class Reply>
+    void delay_request(exchange<Reply> what) {
+        auto done = std::make_shared<once<Reply>>(std::move(what.done));
+        plan()->keep({.whose = member_,
+                      .deadline = what.how.deadline,
+                      .give_up = [done, failed = std::move(what.failed)](
+                                     failure error) { (*done)(failed(std::move(error))); },
+                      .deliver =
+                          [done, send = std::move(what.send), how = what.how] {
+                              send(late(how), [done](Reply reply) { (*done)(std::move(reply)); });
+                          },
+                      .outlives_its_caller = true});
+    }
+
+    template <class Reply>
+    void leave_unanswered(exchange<Reply> what) {
+        plan()->keep({.whose = member_,
+                      .deadline = what.how.deadline,
+                      .give_up = [done = std::move(what.done), failed = std::move(what.failed)](
+                                     failure error) { done(failed(std::move(error))); },
+                      .deliver = {}});
+    }
+
+    /// A store takes a request whose caller has given up like any other.
+    [[nodiscard]] static call late(call how) {
+        constexpr std::chrono::seconds time_to_answer{5};
+        const auto now = clock::now();
+        return {.deadline = how.deadline > now ? how.deadline : now + time_to_answer,
+                .from = engines::caller::must_not_block};
+    }
+
+    void hint_everybody() {
+        std::vector<std::weak_ptr<listener>> everybody;
+        std::function<void()> holds_may_have_changed;
+        {
+            const std::lock_guard lock{guard_};
+            everybody = listeners_;
+            holds_may_have_changed = callbacks_.holds_may_have_changed;
+        }
+        for (const auto& one : everybody) {
+            if (const auto listening = one.lock()) {
+                listening->hint();
+            }
+        }
+        if (holds_may_have_changed) {
+            holds_may_have_changed();
+        }
+    }
+
+    std::shared_ptr<fault_plan> plan_;
+    std::unique_ptr<engines::engine> inner_;
+    std::shared_ptr<plan_member> member_{std::make_shared<plan_member>()};
+    std::mutex guard_;
+    engines::client_callbacks callbacks_;
+    std::vector<std::weak_ptr<listener>> listeners_;
+};
+
+namespace {
+
+/// The inner engine's watch, seen through the plan.
+class filtered_subscription final : public engines::subscription {
+public:
+    filtered_subscription(std::shared_ptr<fault_plan::state> plan, std::shared_ptr<listener> listening,
+                          std::unique_ptr<engines::subscription> inner)
+        : plan_{std::move(plan)}, listening_{std::move(listening)}, inner_{std::move(inner)} {}
+
+    [[nodiscard]] bool active() const noexcept override {
+        return plan_->connected() && inner_->active();
+    }
+
+private:
+    std::shared_ptr<fault_plan::state> plan_;
+    std::shared_ptr<listener> listening_;
+    std::unique_ptr<engines::subscription> inner_;
+};
+
+}  // namespace
+
+fault_engine::fault_engine(std::unique_ptr<engines::engine> inner, std::shared_ptr<fault_plan> plan)
+    : wire_{std::make_shared<wire>(std::move(inner), std::move(plan))} {
+    wire_->open();
+}
+
+fault_engine::~fault_engine() {
+    wire_->close();
+}
+
+const engines::guarantees& fault_engine::promises() const noexcept {
+    return wire_->inner().promises();
+}
+
+const std::string& fault_engine::address() const noexcept {
+    return wire_->inner().address();
+}
+
+void fault_engine::attach(engines::client_callbacks callbacks) {
+    wire_->attach(std::move(callbacks));
+}
+
+void fault_engine::acquire(engines::acquire_request request, call how,
+                           completion<engines::acquire_reply> done) {
+    wire_->route<engines::acquire_reply>(
+        {.what = call_kind::acquire,
+         .how = how,
+         .done = std::move(done),
+         .failed = failed_reply<engines::acquire_reply>,
+         .send = [to = &wire_->inner(), request = std::move(request)](call when, auto reply) {
+             to->acquire(request, when, std::move(reply));
+         }});
+}
+
+void fault_engine::renew(std::vector<engines::renew_request> batch, call how,
+                         completion<std::vector<engines::renew_reply>> done) {
+    wire_->route<std::vector<engines::renew_reply>>(
+        {.what = call_kind::renew,
+         .how = how,
+         .done = std::move(done),
+         .failed =
+             [size = batch.size()](const failure& error) {
+                 return std::vector<engines::renew_reply>(
+                     size, {.result = engines::renew_reply::outcome::failed, .error = error});
+             },
+         .send = [to = &wire_->inner(), batch = std::move(batch)](
+                     call when, auto reply) { to->renew(batch, when, std::move(reply)); }});
+}
+
+void fault_engine::release(engines::release_request request, call how,
+                           completion<engines::release_reply> done) {
+    wire_->route<engines::release_reply>(
+        {.what = call_kind::release,
+         .how = how,
+         .done = std::move(done),
+         .failed = failed_reply<engines::release_reply>,
+         .send = [to = &wire_->inner(), request = std::move(request)](call when, auto reply) {
+             to->release(request, when, std::move(reply));
+         }});
+}
+
+void fault_engine::revoke(engines::revoke_request request, call how,
+                          completion<engines::revoke_reply> done) {
+    wire_->route<engines::revoke_reply>(
+        {.what = call_kind::revoke,
+         .how = how,
+         .done = std::move(done),
+         .failed = failed_reply<engines::revoke_reply>,
+         .send = [to = &wire_->inner(), request = std::move(request)](call when, auto reply) {
+             to->revoke(request, when, std::move(reply));
+         }});
+}
+
+void fault_engine::inspect(std::string name, call how, completion<engines::inspect_reply> done) {
+    wire_->route<engines::inspect_reply>(
+        {.what = call_kind::inspect,
+         .how = how,
+         .done = std::move(done),
+         .failed = failed_reply<engines::inspect_reply>,
+         .send = [to = &wire_->inner(), name = std::move(name)](call when, auto reply) {
+             to->inspect(name, when, std::move(reply));
+         }});
+}
+
+void fault_engine::list(engines::list_request request, call how, completion<engines::list_reply> done) {
+    wire_->route<engines::list_reply>(
+        {.what = call_kind::list,
+         .how = how,
+         .done = std::move(done),
+         .failed = failed_reply<engines::list_reply>,
+         .send = [to = &wire_->inner(), request = std::move(request)](call when, auto reply) {
+             to->list(request, when, std::move(reply));
+         }});
+}
+
+void fault_engine::latch(engines::latch_request request, call how,
+                         completion<engines::latch_reply> done) {
+    wire_->route<engines::latch_reply>(
+        {.what = call_kind::latch,
+         .how = how,
+         .done = std::move(done),
+         .failed = failed_reply<engines::latch_reply>,
+         .send = [to = &wire_->inner(), request = std::move(request)](call when, auto reply) {
+             to->latch(request, when, std::move(reply));
+         }});
+}
+
+std::unique_ptr<engines::subscription> fault_engine::watch(std::string name,
+                                                           std::function<void()> hint) {
+    auto plan = wire_->plan();
+    auto listening = wire_->listen(std::move(hint));
+    auto inner = wire_->inner().watch(std::move(name), [plan, weak = std::weak_ptr{listening}] {
+        const auto listener = weak.lock();
+        if (listener && plan->notifications_flow()) {
+            listener->hint();
+        }
+    });
+    return std::make_unique<filtered_subscription>(std::move(plan), std::move(listening),
+                                                   std::move(inner));
+}
+
+}  // namespace holdfast::testing

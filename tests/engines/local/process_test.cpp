@@ -1,0 +1,64 @@
+#include <local/process.hpp>
+
+#include "support.hpp"
+
+namespace holdfast::engines::test {
+
+namespace {
+
+using local::liveness_of;
+using local::parse_process_status;
+using local::process_ref;
+using local::this_process;
+
+std::string stat_line(char state, int threads) {
+    return std::string{"42 (a ) b) "} + state + " 1 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 " +
+           std::to_string(threads) + " 0 98765 1 2 3";
+}
+
+TEST(local_process, the_start_time_is_found_behind_any_program_name) {
+    EXPECT_EQ(parse_process_status(stat_line('S', 1)).value().start_time, 98765U);
+    EXPECT_FALSE(parse_process_status("nonsense"));
+    EXPECT_FALSE(parse_process_status("1 (x) S 2 3"));
+}
+
+TEST(local_process, a_zombie_has_ended_but_a_process_that_lost_its_first_thread_has_not) {
+    EXPECT_TRUE(parse_process_status(stat_line('Z', 1)).value().zombie);
+    EXPECT_FALSE(parse_process_status(stat_line('Z', 3)).value().zombie);
+}
+
+TEST(local_process, this_process_is_alive) {
+    EXPECT_EQ(liveness_of(this_process(), this_process()), liveness::alive);
+}
+
+TEST(local_process, another_process_with_the_same_number_is_not_the_one) {
+    process_ref earlier = this_process();
+    ++earlier.start_time;
+    EXPECT_EQ(liveness_of(earlier, this_process()), liveness::dead);
+}
+
+TEST(local_process, nothing_is_known_of_other_pid_namespaces) {
+    process_ref elsewhere = this_process();
+    ++elsewhere.pid_namespace;
+    EXPECT_EQ(liveness_of(elsewhere, this_process()), liveness::unknown);
+}
+
+TEST(local_process, a_killed_process_is_dead_as_a_zombie_and_after) {
+    other_process child{[](const other_process::line& line) { static_cast<void>(line.hear()); }};
+    process_ref process = this_process();
+    process.pid = child.pid();
+    child.signal(SIGKILL);
+    ::siginfo_t info{};
+    ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child.pid()), &info, WEXITED | WNOWAIT), 0);
+    EXPECT_EQ(liveness_of(process, this_process()), liveness::dead);
+    child.kill();
+    EXPECT_EQ(liveness_of(process, this_process()), liveness::dead);
+}
+
+TEST(local_process, the_boot_has_a_name) {
+    EXPECT_GT(local::boot_id().size(), 30U);
+}
+
+}  // namespace
+
+}  // namespace holdfast::engines::test

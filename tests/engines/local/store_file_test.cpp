@@ -1,0 +1,159 @@
+// What becomes of a store's files between and during uses.
+#include <local/database.hpp>
+#include <local/schema.hpp>
+
+#include <atomic>
+#include <fstream>
+
+#include "support.hpp"
+
+namespace holdfast::engines::test {
+
+namespace {
+
+using local::database;
+
+class store_file : public testing::Test {
+protected:
+    [[nodiscard]] std::unique_ptr<engine> open() const { return open_local(base_.path(), who_); }
+    [[nodiscard]] std::string file() const { return base_.path() + "/locks.db"; }
+    [[nodiscard]] failure refusal() const {
+        return refusal_of([this] { return open(); });
+    }
+    void execute(const std::string& sql) const {
+        database{file(), database::opening::create_if_missing, clock::now() + patience, running_}
+            .execute(sql);
+    }
+
+    const temporary_directory base_;
+    const client_identity who_ = identity();
+    std::atomic<bool> running_{};
+};
+
+TEST_F(store_file, tokens_rise_over_reopening) {
+    const auto first = acquire(*open(), exclusive("stock", owner_of(who_, 1))).first_token;
+    const auto second = acquire(*open(), exclusive("other", owner_of(who_, 2))).first_token;
+    EXPECT_GT(second, first);
+}
+
+TEST_F(store_file, holds_outlive_the_client_until_their_ttl) {
+    ASSERT_EQ(acquire(*open(), exclusive("stock", owner_of(who_, 1))).result, granted);
+    EXPECT_EQ(acquire(*open(), exclusive("stock", owner_of(who_, 2))).result, busy);
+}
+
+TEST_F(store_file, a_new_store_starts_its_tokens_at_the_wall_clock) {
+    using namespace std::chrono;
+    const auto now = duration_cast<microseconds>(system_clock::now().time_since_epoch()).count();
+    EXPECT_GE(acquire(*open(), exclusive("stock", owner_of(who_))).first_token.value,
+              static_cast<std::uint64_t>(now));
+}
+
+TEST_F(store_file, after_a_reboot_all_holds_are_void_and_tokens_still_rise) {
+    const auto before = acquire(*open(), exclusive("stock", owner_of(who_, 1)));
+    execute("UPDATE boot SET id = x'00'; UPDATE hold SET token = 5 WHERE name = x''");
+    const auto after = acquire(*open(), exclusive("stock", owner_of(who_, 2)));
+    EXPECT_EQ(after.result, granted);
+    EXPECT_GT(after.first_token, before.first_token);
+}
+
+TEST_F(store_file, after_a_reboot_a_counter_ahead_of_the_wall_clock_is_kept) {
+    static_cast<void>(open());
+    execute("UPDATE boot SET id = x'00'; UPDATE hold SET token = 9000000000000000000 WHERE name = x''");
+    EXPECT_EQ(acquire(*open(), exclusive("stock", owner_of(who_))).first_token.value,
+              9000000000000000001U);
+}
+
+TEST_F(store_file, a_damaged_file_is_refused_with_what_to_do) {
+    std::filesystem::create_directories(base_.path());
+    std::ofstream{file()} << std::string(8192, 'x');
+    const failure refused = refusal();
+    EXPECT_EQ(refused.code, errc::store_error);
+    EXPECT_NE(refused.detail.find("delete " + file()), std::string::npos);
+}
+
+TEST_F(store_file, another_programs_database_is_refused_and_left_alone) {
+    execute("CREATE TABLE precious(x); INSERT INTO precious VALUES(1)");
+    const auto before = std::filesystem::last_write_time(file());
+    EXPECT_EQ(refusal().code, errc::bad_configuration);
+    EXPECT_EQ(std::filesystem::last_write_time(file()), before);
+}
+
+TEST_F(store_file, a_store_of_a_newer_version_is_refused) {
+    static_cast<void>(open());
+    execute("PRAGMA user_version=" + std::to_string(local::schema_version + 1));
+    const failure refused = refusal();
+    EXPECT_EQ(refused.code, errc::bad_configuration);
+    EXPECT_NE(refused.detail.find("newer"), std::string::npos);
+}
+
+TEST_F(store_file, a_link_in_place_of_the_file_is_refused) {
+    std::filesystem::create_symlink(base_.path() + "/elsewhere", file());
+    EXPECT_TRUE(refusal());
+    EXPECT_FALSE(std::filesystem::exists(base_.path() + "/elsewhere"));
+}
+
+TEST_F(store_file, a_file_that_was_deleted_meanwhile_is_noticed) {
+    const auto store = open();
+    ASSERT_EQ(acquire(*store, exclusive("stock", owner_of(who_))).result, granted);
+    std::filesystem::remove(file());
+    const auto deadline = clock::now() + patience;
+    auto reply = acquire(*store, exclusive("stock", owner_of(who_)));
+    while (reply.result == granted && clock::now() < deadline) {
+        reply = acquire(*store, exclusive("stock", owner_of(who_)));
+    }
+    EXPECT_EQ(reply.result, failed);
+    EXPECT_EQ(reply.error.code, errc::store_error);
+}
+
+TEST_F(store_file, a_store_that_another_keeps_locked_is_unavailable_at_the_deadline) {
+    const auto store = open();
+    database other{file(), database::opening::existing, clock::now() + patience, running_};
+    other.begin();
+    for (const caller from : {caller::may_block, caller::must_not_block}) {
+        const auto deadline = clock::now() + 30ms;
+        const auto reply = acquire(*store, exclusive("stock", owner_of(who_)), {deadline, from});
+        EXPECT_EQ(reply.error.code, errc::store_unavailable);
+        EXPECT_GE(clock::now(), deadline);
+    }
+    other.rollback();
+    EXPECT_EQ(acquire(*store, exclusive("stock", owner_of(who_))).result, granted);
+}
+
+TEST_F(store_file, a_waiting_client_that_only_looks_needs_no_write_lock) {
+    const auto store = open();
+    const auto watch = store->watch("stock", [] {});
+    ASSERT_EQ(acquire(*store, exclusive("stock", owner_of(who_, 1))).result, granted);
+    database other{file(), database::opening::existing, clock::now() + patience, running_};
+    other.begin();
+    EXPECT_EQ(acquire(*store, exclusive("stock", owner_of(who_, 2))).result, busy);
+    EXPECT_EQ(inspect(*store, "stock").holders.size(), 1U);
+}
+
+TEST_F(store_file, ending_does_not_wait_for_a_store_that_another_keeps_locked) {
+    auto store = open();
+    database other{file(), database::opening::existing, clock::now() + patience, running_};
+    other.begin();
+    counter answered;
+    store->acquire(exclusive("stock", owner_of(who_)), {clock::now() + 1h, caller::must_not_block},
+                   [&](const acquire_reply& reply) {
+                       EXPECT_EQ(reply.error.code, errc::shut_down);
+                       answered.add();
+                   });
+    const auto start = clock::now();
+    store.reset();
+    EXPECT_LT(clock::now() - start, patience);
+    EXPECT_EQ(answered.value(), 1);
+}
+
+TEST_F(store_file, what_expired_is_swept_when_a_store_is_opened) {
+    ASSERT_EQ(acquire(*open(), exclusive("stock", owner_of(who_))).result, granted);
+    execute("UPDATE hold SET expires = 1 WHERE name <> x''");
+    const auto store = open();
+    database other{file(), database::opening::existing, clock::now() + patience, running_};
+    EXPECT_EQ(other.read_number("SELECT count(*) FROM hold"), 1);
+    EXPECT_EQ(other.read_number("SELECT count(*) FROM client"), 1);
+}
+
+}  // namespace
+
+}  // namespace holdfast::engines::test

@@ -1,0 +1,147 @@
+#include "stage.hpp"
+
+namespace holdfast::testing {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+class latch_test : public stage {
+protected:
+    [[nodiscard]] bool somebody_waits() {
+        return eventually([&] { return other_.inspect("ready").waiters.value_or(0) > 0; });
+    }
+
+    latch near_{client_, "ready"};
+    latch far_{other_, "ready"};
+};
+
+TEST_F(latch_test, a_latch_nobody_set_is_open) {
+    EXPECT_EQ(near_.count(), 0U);
+    EXPECT_TRUE(near_.try_wait());
+    near_.wait();
+    EXPECT_TRUE(near_.wait_for(0s));
+}
+
+TEST_F(latch_test, the_first_to_set_it_decides) {
+    EXPECT_TRUE(near_.try_set(2));
+    EXPECT_FALSE(far_.try_set(5));
+    EXPECT_EQ(far_.count(), 2U);
+}
+
+TEST_F(latch_test, a_waiter_is_woken_by_another_client) {
+    ASSERT_TRUE(near_.try_set(2));
+    auto waiter = in_background([&] { near_.wait(); });
+    ASSERT_TRUE(somebody_waits());
+    far_.count_down();
+    EXPECT_FALSE(is_done(waiter));
+    far_.count_down();
+    EXPECT_TRUE(gets_done(waiter));
+}
+
+TEST_F(latch_test, those_who_arrive_wait_for_each_other) {
+    ASSERT_TRUE(near_.try_set(2));
+    auto one = in_background([&] { near_.arrive_and_wait(); });
+    ASSERT_TRUE(somebody_waits());
+    far_.arrive_and_wait();
+    EXPECT_TRUE(gets_done(one));
+}
+
+TEST_F(latch_test, it_counts_no_further_than_zero) {
+    ASSERT_TRUE(near_.try_set(2));
+    far_.count_down(5);
+    EXPECT_EQ(near_.count(), 0U);
+    far_.count_down();
+    EXPECT_EQ(near_.count(), 0U);
+}
+
+TEST_F(latch_test, an_open_latch_may_be_set_again) {
+    ASSERT_TRUE(near_.try_set(1));
+    near_.count_down();
+    EXPECT_TRUE(far_.try_set(3));
+    EXPECT_EQ(near_.count(), 3U);
+}
+
+TEST_F(latch_test, waiting_ends_by_its_deadline) {
+    ASSERT_TRUE(near_.try_set(1));
+    const stopwatch watch;
+    EXPECT_FALSE(near_.wait_for(80ms));
+    EXPECT_GE(watch.elapsed(), 80ms);
+    EXPECT_LT(watch.elapsed(), 800ms);
+}
+
+TEST_F(latch_test, waiting_can_be_cancelled) {
+    ASSERT_TRUE(near_.try_set(1));
+    std::stop_source stop;
+    auto waiter = in_background([&] { return near_.wait(stop.get_token()); });
+    ASSERT_TRUE(somebody_waits());
+    const stopwatch watch;
+    stop.request_stop();
+    EXPECT_FALSE(waiter.get());
+    EXPECT_LT(watch.elapsed(), 800ms);
+}
+
+TEST_F(latch_test, a_wait_that_was_cancelled_before_it_began_ends_at_once) {
+    ASSERT_TRUE(near_.try_set(1));
+    std::stop_source stop;
+    stop.request_stop();
+    EXPECT_FALSE(near_.wait(stop.get_token()));
+    EXPECT_FALSE(near_.wait_for(1h, stop.get_token()));
+}
+
+TEST_F(latch_test, an_abandoned_latch_opens_at_the_end_of_its_lifetime) {
+    ASSERT_TRUE(near_.try_set(1, 100ms));
+    EXPECT_TRUE(far_.wait_for(patience));
+}
+
+TEST_F(latch_test, counting_down_counts_once_when_the_answer_is_lost) {
+    ASSERT_TRUE(near_.try_set(3));
+    plan_->lose_replies_of_next(call_kind::latch, 2);
+    near_.count_down();
+    EXPECT_EQ(far_.count(), 2U);
+}
+
+TEST_F(latch_test, setting_says_it_set_when_the_answer_is_lost) {
+    plan_->lose_replies_of_next(call_kind::latch);
+    EXPECT_TRUE(near_.try_set(3));
+    EXPECT_EQ(far_.count(), 3U);
+}
+
+TEST_F(latch_test, a_lost_notification_delays_a_waiter_but_does_not_strand_it) {
+    ASSERT_TRUE(near_.try_set(1));
+    auto waiter = in_background([&] { near_.wait(); });
+    ASSERT_TRUE(somebody_waits());
+    plan_->drop_hints();
+    far_.count_down();
+    EXPECT_TRUE(gets_done(waiter));
+}
+
+TEST_F(latch_test, a_waiter_bears_with_a_short_outage) {
+    ASSERT_TRUE(near_.try_set(1));
+    auto waiter = in_background([&] { return error_of([&] { near_.wait(); }); });
+    ASSERT_TRUE(somebody_waits());
+    const auto asked = plan_->calls(call_kind::latch);
+    plan_->cut_off();
+    ASSERT_TRUE(plan_->wait_for_calls(call_kind::latch, asked + 1, patience));
+    plan_->heal();
+    far_.count_down();
+    EXPECT_EQ(waiter.get(), std::error_code{});
+}
+
+TEST_F(latch_test, arguments_that_make_no_sense_are_refused) {
+    EXPECT_EQ(error_of([&] { return near_.try_set(0); }), errc::invalid_argument);
+    EXPECT_EQ(error_of([&] { return near_.try_set(1, 0ms); }), errc::invalid_argument);
+    EXPECT_EQ(error_of([&] { return near_.try_set(1, std::chrono::milliseconds::max()); }),
+              errc::invalid_argument);
+}
+
+TEST_F(latch_test, an_error_names_the_latch_and_the_store) {
+    plan_->cut_off();
+    const auto text = error_text_of([&] { return near_.count(); });
+    EXPECT_NE(text.find("latch \"ready\""), std::string::npos) << text;
+    EXPECT_NE(text.find(client_.store()), std::string::npos) << text;
+}
+
+}  // namespace
+
+}  // namespace holdfast::testing

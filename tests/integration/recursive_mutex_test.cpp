@@ -1,0 +1,108 @@
+#include <mutex>
+
+#include "stage.hpp"
+
+namespace holdfast::testing {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+class recursive_mutex_test : public stage {
+protected:
+    recursive_mutex nested_{client_, "nested"};
+    mutex elsewhere_{other_, "nested"};
+};
+
+TEST_F(recursive_mutex_test, a_thread_may_lock_again) {
+    const std::scoped_lock outer{nested_};
+    EXPECT_EQ(nested_.depth(), 1U);
+    const std::scoped_lock inner{nested_};
+    EXPECT_EQ(nested_.depth(), 2U);
+}
+
+TEST_F(recursive_mutex_test, locking_again_asks_the_store_for_nothing) {
+    nested_.lock();
+    const auto asked = requests();
+    nested_.lock();
+    EXPECT_TRUE(nested_.try_lock());
+    EXPECT_TRUE(nested_.try_lock_for(1s));
+    EXPECT_TRUE(nested_.try_lock_until(std::chrono::system_clock::now() + 1s));
+    EXPECT_TRUE(nested_.lock(std::stop_token{}));
+    EXPECT_EQ(nested_.depth(), 6U);
+    for (int level = 0; level < 5; ++level) {
+        nested_.unlock();
+    }
+    EXPECT_EQ(requests(), asked);
+    nested_.unlock();
+    EXPECT_EQ(requests(), asked + 1);
+}
+
+TEST_F(recursive_mutex_test, only_the_last_unlock_gives_it_back) {
+    nested_.lock();
+    nested_.lock();
+    nested_.unlock();
+    EXPECT_FALSE(elsewhere_.try_lock());
+    nested_.unlock();
+    EXPECT_TRUE(elsewhere_.try_lock());
+    elsewhere_.unlock();
+}
+
+TEST_F(recursive_mutex_test, all_levels_have_one_token) {
+    nested_.lock();
+    const auto outer = nested_.token();
+    nested_.lock();
+    EXPECT_EQ(nested_.token(), outer);
+    nested_.unlock();
+    nested_.unlock();
+    EXPECT_EQ(nested_.token(), fencing_token{});
+}
+
+TEST_F(recursive_mutex_test, another_thread_is_kept_out) {
+    const std::scoped_lock held{nested_};
+    auto stranger = in_background([&] { return nested_.try_lock(); });
+    EXPECT_FALSE(stranger.get());
+}
+
+TEST_F(recursive_mutex_test, another_thread_sees_no_depth_and_no_token) {
+    const std::scoped_lock held{nested_};
+    auto stranger = in_background([&] { return std::pair{nested_.depth(), nested_.token()}; });
+    EXPECT_EQ(stranger.get(), (std::pair{0U, fencing_token{}}));
+}
+
+TEST_F(recursive_mutex_test, a_waiting_thread_gets_it_after_the_last_unlock) {
+    nested_.lock();
+    nested_.lock();
+    auto waiter = in_background([&] {
+        const std::scoped_lock mine{nested_};
+        return nested_.depth();
+    });
+    ASSERT_TRUE(events_->wait_for(event_kind::contended));
+    nested_.unlock();
+    EXPECT_FALSE(is_done(waiter));
+    nested_.unlock();
+    EXPECT_EQ(waiter.get(), 1U);
+}
+
+TEST_F(recursive_mutex_test, two_objects_of_one_name_are_two_locks_for_one_thread) {
+    recursive_mutex same_name{client_, "nested"};
+    const std::scoped_lock held{nested_};
+    EXPECT_FALSE(same_name.try_lock());
+}
+
+TEST_F(recursive_mutex_test, an_error_leaves_nothing_locked) {
+    plan_->fail_next(call_kind::acquire, 1, {errc::unauthorised, "no"});
+    EXPECT_EQ(error_of([&] { nested_.lock(); }), errc::unauthorised);
+    EXPECT_EQ(nested_.depth(), 0U);
+}
+
+using recursive_mutex_death_test = recursive_mutex_test;
+
+TEST_F(recursive_mutex_death_test, unlocking_without_a_lock_is_a_programming_error) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_DEATH(nested_.unlock(), "has not locked it");
+}
+
+}  // namespace
+
+}  // namespace holdfast::testing

@@ -1,0 +1,197 @@
+#include <mutex>
+#include <shared_mutex>
+
+#include "stage.hpp"
+
+namespace holdfast::testing {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+class shared_mutex_test : public stage {
+protected:
+    /// Unlocks what `near_` is locked as.
+    void let_go() { near_.token() == fencing_token{} ? near_.unlock_shared() : near_.unlock(); }
+
+    shared_mutex near_{client_, "catalogue"};
+    shared_mutex far_{other_, "catalogue"};
+};
+
+TEST_F(shared_mutex_test, readers_are_in_together) {
+    const auto one = near_.acquire_shared();
+    const auto two = near_.acquire_shared();
+    const auto three = far_.acquire_shared();
+    EXPECT_EQ(holders("catalogue").size(), 3U);
+    EXPECT_TRUE(one && two && three);
+}
+
+TEST_F(shared_mutex_test, a_reader_keeps_writers_out) {
+    const std::shared_lock reading{near_};
+    EXPECT_FALSE(near_.try_lock());
+    EXPECT_FALSE(far_.try_lock());
+    EXPECT_FALSE(far_.try_lock_for(30ms));
+}
+
+TEST_F(shared_mutex_test, a_writer_keeps_everybody_out) {
+    const std::unique_lock writing{near_};
+    EXPECT_FALSE(near_.try_lock_shared());
+    EXPECT_FALSE(far_.try_lock_shared());
+    EXPECT_FALSE(far_.try_lock());
+    EXPECT_FALSE(far_.try_lock_shared_for(30ms));
+}
+
+TEST_F(shared_mutex_test, a_waiting_writer_gets_in_when_the_last_reader_leaves) {
+    auto one = far_.acquire_shared();
+    auto two = far_.acquire_shared();
+    auto writer = in_background([&] { return near_.acquire(); });
+    ASSERT_TRUE(events_->wait_for(event_kind::contended));
+    one.release();
+    EXPECT_FALSE(is_done(writer));
+    two.release();
+    EXPECT_TRUE(writer.get());
+}
+
+TEST_F(shared_mutex_test, waiting_readers_all_get_in_when_the_writer_leaves) {
+    auto writing = far_.acquire();
+    auto one = in_background([&] { return near_.acquire_shared(); });
+    auto two = in_background([&] { return near_.acquire_shared(); });
+    ASSERT_TRUE(eventually([&] { return plan_->calls(call_kind::acquire) >= 2; }));
+    writing.release();
+    const auto first = one.get();
+    const auto second = two.get();
+    EXPECT_TRUE(first && second);
+    EXPECT_EQ(holders("catalogue").size(), 2U);
+}
+
+TEST_F(shared_mutex_test, a_waiting_reader_can_be_cancelled) {
+    const auto writing = far_.acquire();
+    std::stop_source stop;
+    auto reader = in_background([&] { return near_.lock_shared(stop.get_token()); });
+    ASSERT_TRUE(events_->wait_for(event_kind::contended));
+    stop.request_stop();
+    EXPECT_FALSE(reader.get());
+}
+
+TEST_F(shared_mutex_test, a_writers_token_is_larger_than_those_of_the_readers_before) {
+    const auto reader = near_.acquire_shared().token();
+    const auto writer = far_.acquire().token();
+    EXPECT_LT(reader, writer);
+}
+
+TEST_F(shared_mutex_test, a_downgraded_writer_keeps_its_token_and_lets_readers_in) {
+    near_.lock();
+    const auto token = near_.token();
+    near_.downgrade();
+    EXPECT_EQ(holders("catalogue").at(0).mode, claim_mode::shared);
+    EXPECT_EQ(holders("catalogue").at(0).token, token);
+    EXPECT_TRUE(far_.try_lock_shared());
+    EXPECT_FALSE(far_.try_lock());
+    far_.unlock_shared();
+    near_.unlock_shared();
+    EXPECT_TRUE(holders("catalogue").empty());
+}
+
+TEST_F(shared_mutex_test, a_downgrade_lets_waiting_readers_in) {
+    far_.lock();
+    auto reader = in_background([&] { return near_.acquire_shared(); });
+    ASSERT_TRUE(events_->wait_for(event_kind::contended));
+    far_.downgrade();
+    EXPECT_TRUE(reader.get());
+    far_.unlock_shared();
+}
+
+TEST_F(shared_mutex_test, a_downgraded_hold_is_still_renewed) {
+    shared_mutex brief{client_, "brief", {.ttl = 600ms}};
+    brief.lock();
+    brief.downgrade();
+    EXPECT_TRUE(events_->wait_for(event_kind::renewed, 4));
+    EXPECT_FALSE(brief.lost_shared().stop_requested());
+    brief.unlock_shared();
+}
+
+TEST_F(shared_mutex_test, the_only_reader_becomes_the_writer_with_a_larger_token) {
+    near_.lock_shared();
+    const auto as_reader = holders("catalogue").at(0).token;
+    EXPECT_TRUE(near_.try_upgrade());
+    EXPECT_GT(near_.token(), as_reader);
+    EXPECT_FALSE(far_.try_lock_shared());
+    near_.unlock();
+    EXPECT_TRUE(holders("catalogue").empty());
+}
+
+TEST_F(shared_mutex_test, one_of_two_readers_stays_a_reader) {
+    const auto other_reader = far_.acquire_shared();
+    near_.lock_shared();
+    EXPECT_FALSE(near_.try_upgrade());
+    EXPECT_EQ(holders("catalogue").size(), 2U);
+    EXPECT_FALSE(near_.lost_shared().stop_requested());
+    near_.unlock_shared();
+}
+
+TEST_F(shared_mutex_test, a_lost_writer_cannot_become_a_reader) {
+    near_.lock();
+    revoke("catalogue");
+    ASSERT_TRUE(eventually([&] { return near_.lost().stop_requested(); }));
+    EXPECT_EQ(error_of([&] { near_.downgrade(); }), errc::lost);
+    near_.unlock();
+}
+
+TEST_F(shared_mutex_test, a_lost_reader_cannot_become_the_writer) {
+    near_.lock_shared();
+    revoke("catalogue");
+    ASSERT_TRUE(eventually([&] { return near_.lost_shared().stop_requested(); }));
+    EXPECT_EQ(error_of([&] { return near_.try_upgrade(); }), errc::lost);
+    near_.unlock_shared();
+}
+
+TEST_F(shared_mutex_test, a_downgrade_whose_answer_is_lost_is_asked_again) {
+    near_.lock();
+    plan_->lose_replies_of_next(call_kind::acquire);
+    EXPECT_NO_THROW(near_.downgrade());
+    EXPECT_EQ(near_.token(), fencing_token{});
+    let_go();
+    EXPECT_TRUE(holders("catalogue").empty());
+}
+
+TEST_F(shared_mutex_test, an_upgrade_whose_answer_is_lost_is_asked_again) {
+    near_.lock_shared();
+    plan_->lose_replies_of_next(call_kind::acquire);
+    EXPECT_NO_THROW(EXPECT_TRUE(near_.try_upgrade()));
+    let_go();
+    EXPECT_TRUE(holders("catalogue").empty());
+}
+
+TEST_F(shared_mutex_test, whoever_counts_as_the_writer_is_the_writer_in_the_store) {
+    near_.lock();
+    plan_->lose_replies_of_next(call_kind::acquire);
+    static_cast<void>(error_of([&] { near_.downgrade(); }));
+    const bool believes_to_write = near_.token() != fencing_token{} && !near_.lost().stop_requested();
+    EXPECT_NE(far_.try_acquire_shared().has_value(), believes_to_write);
+    let_go();
+}
+
+TEST_F(shared_mutex_test, a_reader_that_falls_silent_keeps_writers_out_no_longer_than_its_ttl) {
+    const auto reading = shared_mutex{client_, "catalogue", {.ttl = 100ms}}.acquire_shared();
+    plan_->go_silent();
+    EXPECT_TRUE(far_.try_lock_for(patience));
+    EXPECT_FALSE(reading);
+    far_.unlock();
+}
+
+TEST_F(shared_mutex_test, two_reader_threads_of_one_object_release_their_own) {
+    near_.lock_shared();
+    const auto mine = holders("catalogue").at(0).owner;
+    auto other_thread = in_background([&] {
+        near_.lock_shared();
+        near_.unlock_shared();
+    });
+    other_thread.get();
+    ASSERT_EQ(holders("catalogue").size(), 1U);
+    EXPECT_EQ(holders("catalogue").at(0).owner, mine);
+    near_.unlock_shared();
+}
+
+}  // namespace
+
+}  // namespace holdfast::testing

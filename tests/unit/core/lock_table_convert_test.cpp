@@ -1,0 +1,263 @@
+#include <core/table_script.hpp>
+
+namespace {
+
+using namespace script;
+using namespace holdfast::core;
+using holdfast::claim_mode;
+using holdfast::errc;
+using holdfast::release_outcome;
+
+class lock_table_convert : public table_conversation {
+protected:
+    /// Converts, and the store grants it at once.
+    void converted(hold_id which, claim_mode to, std::uint64_t token) {
+        convert(which, to);
+        answer(only<send_acquire>(), granted(token));
+        EXPECT_FALSE(only<finish_convert>().error);
+    }
+};
+
+TEST_F(lock_table_convert, downgrade_asks_for_the_share_as_the_same_owner) {
+    const auto id = acquire();
+    const auto asked = only<send_acquire>();
+    answer(asked, granted(7));
+
+    convert(id, claim_mode::shared);
+
+    const auto down = only<send_acquire>();
+    EXPECT_EQ(down.request.mode, claim_mode::shared);
+    EXPECT_EQ(down.request.owner, asked.request.owner);
+    EXPECT_EQ(down.on_behalf_of, id);
+    answer(down, granted(7));
+    const auto end = only<finish_convert>();
+    EXPECT_FALSE(end.error);
+    EXPECT_EQ(end.token.value, 7U);
+    let_go(id);
+}
+
+TEST_F(lock_table_convert, downgraded_lease_is_renewed_and_released_as_a_share) {
+    const auto id = hold();
+    converted(id, claim_mode::shared, 7);
+
+    at(10s);
+    const auto renewal = only<send_renew>();
+    EXPECT_EQ(renewal.requests.at(0).mode, claim_mode::shared);
+    answer(renewal, renewed());
+    release(id);
+    const auto back = only<send_release>();
+    EXPECT_EQ(back.request.mode, claim_mode::shared);
+    answer(back, released());
+}
+
+TEST_F(lock_table_convert, downgrade_lets_the_queue_contend_at_the_store) {
+    const auto id = hold();
+    const auto writer = acquire();
+
+    converted(id, claim_mode::shared, 7);
+
+    const auto asked = only<send_acquire>();
+    EXPECT_EQ(asked.on_behalf_of, writer);
+    answer(asked, busy());
+    let_go(id);
+    hint();
+    answer(only<send_acquire>(), granted(8));
+    let_go(writer);
+}
+
+TEST_F(lock_table_convert, downgraded_lease_is_not_handed_over) {
+    const auto who = form_line();
+    converted(who.first, claim_mode::shared, 10);
+    answer(only<send_acquire>(), busy());
+
+    release(who.first);
+
+    EXPECT_EQ(said<finish_acquire>(), 0U);
+    answer(only<send_release>(), released());
+    cancel(who.second);
+    cancel(who.third);
+}
+
+TEST_F(lock_table_convert, downgrade_of_a_handed_over_lease_keeps_its_token) {
+    const auto who = form_line();
+    release(who.first);
+    EXPECT_EQ(only<finish_acquire>().token.value, 11U);
+
+    convert(who.second, claim_mode::shared);
+    answer(only<send_acquire>(), granted(10, 5));  // the store knows only where the block starts
+
+    EXPECT_EQ(only<finish_convert>().token.value, 11U);
+    cancel(who.third);
+    for (const auto& asked : all<send_acquire>()) {
+        answer(asked, busy());
+    }
+    let_go(who.second);
+}
+
+TEST_F(lock_table_convert, upgrade_after_a_downgrade_that_never_reached_the_store_keeps_its_token) {
+    const auto who = form_line();
+    cancel(who.third);
+    release(who.first);
+    convert(who.second, claim_mode::shared);
+    answer(only<send_acquire>(), not_acquired(errc::store_unavailable));
+    EXPECT_EQ(only<finish_convert>().error.code, errc::store_unavailable);
+
+    convert(who.second, claim_mode::exclusive);
+    answer(only<send_acquire>(), granted(10, 5));  // it is exclusive still
+
+    EXPECT_EQ(only<finish_convert>().token.value, 11U);
+    let_go(who.second);
+}
+
+TEST_F(lock_table_convert, renewal_that_falls_into_a_downgrade_asks_for_no_more_than_the_share) {
+    const auto id = hold();
+    at(10s - 1ms);
+    convert(id, claim_mode::shared);
+    const auto down = only<send_acquire>();
+    at(10s);
+
+    const auto renewal = only<send_renew>();
+    EXPECT_EQ(renewal.requests.at(0).mode, claim_mode::shared)
+        << "the store may have downgraded it already and would find no exclusive hold";
+
+    answer(down, granted(7));
+    answer(renewal, renewed());
+    let_go(id);
+}
+
+TEST_F(lock_table_convert, downgrade_of_unknown_outcome_is_reported_as_such) {
+    const auto id = hold();
+    convert(id, claim_mode::shared);
+
+    answer(only<send_acquire>(), not_acquired(errc::outcome_unknown));
+
+    EXPECT_EQ(only<finish_convert>().error.code, errc::outcome_unknown);
+    let_go(id);
+}
+
+TEST_F(lock_table_convert, lease_that_may_have_been_downgraded_is_not_handed_over) {
+    const auto who = form_line();
+    convert(who.first, claim_mode::shared);
+    answer(only<send_acquire>(), not_acquired(errc::outcome_unknown));
+
+    release(who.first);
+
+    EXPECT_EQ(said<finish_acquire>(), 0U) << "readers may be there";
+    cancel(who.second);
+    cancel(who.third);
+    for (const auto& asked : all<send_acquire>()) {
+        answer(asked, busy());
+    }
+    confirm_releases();
+    release(who.second);
+    confirm_releases();
+}
+
+TEST_F(lock_table_convert, upgrade_gets_a_new_token) {
+    const auto id = hold(shared());
+    convert(id, claim_mode::exclusive);
+
+    const auto up = only<send_acquire>();
+    EXPECT_EQ(up.request.mode, claim_mode::exclusive);
+    answer(up, granted(9));
+
+    const auto end = only<finish_convert>();
+    EXPECT_EQ(end.id, id);
+    EXPECT_FALSE(end.error);
+    EXPECT_EQ(end.token.value, 9U);
+    let_go(id);
+}
+
+TEST_F(lock_table_convert, upgraded_lease_is_renewed_as_exclusive) {
+    const auto id = hold(shared());
+    converted(id, claim_mode::exclusive, 9);
+    at(10s);
+
+    const auto renewal = only<send_renew>();
+    EXPECT_EQ(renewal.requests.at(0).mode, claim_mode::exclusive);
+
+    answer(renewal, renewed());
+    let_go(id);
+}
+
+TEST_F(lock_table_convert, upgrade_among_other_readers_is_busy_and_keeps_the_share) {
+    const auto id = hold(shared());
+    convert(id, claim_mode::exclusive);
+
+    answer(only<send_acquire>(), busy(5s));
+
+    EXPECT_EQ(only<finish_convert>().error.code, errc::busy);
+    at(10s);
+    const auto renewal = only<send_renew>();
+    EXPECT_EQ(renewal.requests.at(0).mode, claim_mode::shared);
+    answer(renewal, renewed());
+    let_go(id);
+}
+
+TEST_F(lock_table_convert, upgrade_passes_the_stores_failure_on) {
+    const auto id = hold(shared());
+    convert(id, claim_mode::exclusive);
+
+    answer(only<send_acquire>(), not_acquired(errc::store_unavailable));
+
+    EXPECT_EQ(only<finish_convert>().error.code, errc::store_unavailable);
+    let_go(id);
+}
+
+TEST_F(lock_table_convert, lost_lease_cannot_be_converted) {
+    const auto id = hold(on_terms(fixed_terms(), exclusive()));
+    at(29'500ms);
+
+    convert(id, claim_mode::shared);
+
+    EXPECT_EQ(only<finish_convert>().error.code, errc::lost);
+    EXPECT_TRUE(requests_nothing());
+    at(1h);
+    release(id);
+}
+
+TEST_F(lock_table_convert, lease_past_its_deadline_cannot_be_converted) {
+    const auto id = hold(on_terms(fixed_terms(), exclusive()));
+    unnoticed_at(29'500ms);
+
+    convert(id, claim_mode::shared);
+
+    EXPECT_EQ(only<finish_convert>().error.code, errc::lost);
+    at(1h);
+    release(id);
+}
+
+TEST_F(lock_table_convert, hold_that_is_not_there_cannot_be_converted) {
+    convert(4711, claim_mode::shared);
+
+    EXPECT_EQ(only<finish_convert>().error.code, errc::lost);
+}
+
+TEST_F(lock_table_convert, lease_lost_during_its_conversion_is_lost) {
+    const auto id = hold(on_terms(fixed_terms(), exclusive()));
+    at(29s);
+    convert(id, claim_mode::shared);
+    at(29'500ms);
+    EXPECT_EQ(only<tell_loss>().id, id);
+
+    answer(only<send_acquire>(), granted(7));
+
+    EXPECT_EQ(only<finish_convert>().error.code, errc::lost);
+    release(id);
+    answer(only<send_release>(), released());
+}
+
+TEST_F(lock_table_convert, lease_lost_during_its_conversion_is_freed_even_after_its_first_ttl) {
+    const auto id = hold(on_terms(fixed_terms(), exclusive()));
+    at(29s);
+    convert(id, claim_mode::shared);
+    at(31s);
+    answer(only<send_acquire>(), granted(7));  // which gave it another ttl, from 29 s on
+
+    release(id);
+
+    EXPECT_EQ(said<send_release>(), 1U);
+    confirm_releases();
+}
+
+}  // namespace

@@ -1,0 +1,432 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <core/renewal.hpp>
+#include <core/script.hpp>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace script;
+using holdfast::claim_mode;
+using holdfast::errc;
+using holdfast::core::renewal;
+using holdfast::core::tenure_id;
+using holdfast::core::terms;
+using kind = renewal::event::kind;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+// A ttl of 30 s: due after 10 s, in jeopardy at 19.5 s, lost at 29.5 s, forgotten by the store at 30 s.
+class renewal_script : public testing::Test {
+protected:
+    void add(tenure_id id, holdfast::clock::time_point sent_at = at(0ms),
+             const terms& how = lease_terms()) {
+        leases.add(id, {"lock" + std::to_string(id), claim_mode::exclusive,
+                        owner(static_cast<std::int64_t>(id)), how, sent_at});
+    }
+
+    std::vector<renewal::event> time(holdfast::clock::duration since_start) {
+        return leases.on_time(at(since_start));
+    }
+
+    /// What is sent at this moment.
+    std::vector<tenure_id> due(holdfast::clock::duration since_start) {
+        EXPECT_THAT(time(since_start), IsEmpty());
+        return leases.next_batch(at(since_start)).ids;
+    }
+
+    /// The answer, at once, to a request sent for this lease alone.
+    std::vector<renewal::event> answer(tenure_id id, const holdfast::engines::renew_reply& reply,
+                                       holdfast::clock::duration sent, holdfast::clock::duration now) {
+        return leases.on_replies({id}, {reply}, at(sent), at(now));
+    }
+
+    renewal leases;
+};
+
+TEST_F(renewal_script, fresh_lease_is_left_alone_until_a_third_of_its_ttl) {
+    add(1);
+
+    EXPECT_EQ(leases.wake_at(), at(10s));
+    EXPECT_THAT(due(10s - 1ns), IsEmpty());
+    EXPECT_THAT(due(10s), ElementsAre(1));
+}
+
+TEST_F(renewal_script, request_names_the_lease_and_its_terms) {
+    add(1);
+    (void)time(10s);
+
+    const auto batch = leases.next_batch(at(10s));
+
+    ASSERT_EQ(batch.requests.size(), 1U);
+    EXPECT_EQ(batch.requests[0].name, "lock1");
+    EXPECT_EQ(batch.requests[0].mode, claim_mode::exclusive);
+    EXPECT_EQ(batch.requests[0].owner, owner(1));
+    EXPECT_EQ(batch.requests[0].ttl, 30s);
+    EXPECT_EQ(batch.useful_until, at(29'500ms));
+}
+
+TEST_F(renewal_script, validity_is_counted_from_the_request_that_brought_the_grant) {
+    add(1, at(2s));
+
+    EXPECT_EQ(leases.valid_until(1), at(2s + 29'500ms));
+    EXPECT_EQ(leases.expires_by(1), at(2s + 30s));
+}
+
+TEST_F(renewal_script, renewed_lease_is_valid_from_the_moment_the_renewal_was_sent) {
+    add(1);
+    (void)due(10s);
+
+    const auto events = answer(1, renewed(), 10s, 12s);
+
+    ASSERT_EQ(events.size(), 1U);
+    EXPECT_EQ(events[0].what, kind::extended);
+    EXPECT_EQ(events[0].id, 1U);
+    EXPECT_EQ(events[0].valid_until, at(10s + 29'500ms));
+    EXPECT_EQ(leases.valid_until(1), at(10s + 29'500ms));
+    EXPECT_EQ(leases.expires_by(1), at(40s));
+}
+
+TEST_F(renewal_script, renewed_lease_is_due_a_third_after_the_renewal_was_sent) {
+    add(1);
+    (void)due(10s);
+    (void)answer(1, renewed(), 10s, 12s);
+
+    EXPECT_EQ(leases.wake_at(), at(20s));
+    EXPECT_THAT(due(20s), ElementsAre(1));
+}
+
+TEST_F(renewal_script, request_under_way_is_not_sent_again) {
+    add(1);
+    (void)due(10s);
+
+    EXPECT_THAT(due(15s), IsEmpty());
+}
+
+TEST_F(renewal_script, answer_to_an_older_request_never_moves_a_deadline_back) {
+    add(1, at(5s));
+
+    (void)answer(1, renewed(), 1s, 6s);
+
+    EXPECT_EQ(leases.valid_until(1), at(5s + 29'500ms));
+}
+
+TEST_F(renewal_script, neighbours_go_along) {
+    add(1, at(0s));
+    add(2, at(2500ms));
+    add(3, at(1s));
+
+    EXPECT_THAT(due(10s), ElementsAre(1, 3, 2));
+}
+
+TEST_F(renewal_script, lease_that_has_more_than_a_quarter_of_its_period_left_does_not_go_along) {
+    add(1, at(0s));
+    add(2, at(2501ms));
+
+    EXPECT_THAT(due(10s), ElementsAre(1));
+    EXPECT_EQ(leases.wake_at(), at(12'501ms));
+}
+
+TEST_F(renewal_script, lease_whose_renewal_is_under_way_does_not_go_along) {
+    add(1);
+    (void)due(10s);
+    add(2, at(9s));
+
+    EXPECT_THAT(due(19s), ElementsAre(2));
+}
+
+TEST_F(renewal_script, batch_is_useful_until_the_last_of_its_deadlines) {
+    add(1, at(0s));
+    add(2, at(1s));
+    (void)time(10s);
+
+    EXPECT_EQ(leases.next_batch(at(10s)).useful_until, at(1s + 29'500ms));
+}
+
+TEST_F(renewal_script, batch_holds_at_most_256_and_the_rest_follows) {
+    for (tenure_id id = 1; id <= 300; ++id) {
+        add(id);
+    }
+    (void)time(10s);
+
+    EXPECT_EQ(leases.next_batch(at(10s)).ids.size(), 256U);
+    EXPECT_EQ(leases.next_batch(at(10s)).ids.size(), 44U);
+    EXPECT_THAT(leases.next_batch(at(10s)).ids, IsEmpty());
+}
+
+TEST_F(renewal_script, failed_renewal_is_not_loss) {
+    add(1);
+    (void)due(10s);
+
+    const auto events = answer(1, not_renewed(errc::store_unavailable), 10s, 11s);
+
+    ASSERT_EQ(events.size(), 1U);
+    EXPECT_EQ(events[0].what, kind::failed);
+    EXPECT_EQ(events[0].error.code, errc::store_unavailable);
+    EXPECT_EQ(leases.valid_until(1), at(29'500ms));
+}
+
+TEST_F(renewal_script, failed_renewal_is_tried_again_after_a_twentieth_of_the_ttl) {
+    add(1);
+    (void)due(10s);
+    (void)answer(1, not_renewed(errc::store_unavailable), 10s, 11s);
+
+    EXPECT_EQ(leases.wake_at(), at(12'500ms));
+    EXPECT_THAT(due(12'500ms), ElementsAre(1));
+}
+
+TEST_F(renewal_script, short_leases_are_not_tried_again_sooner_than_after_five_milliseconds) {
+    add(1, at(0ms), lease_terms(60ms));
+    (void)due(20ms);
+    (void)answer(1, not_renewed(errc::store_unavailable), 20ms, 21ms);
+
+    EXPECT_EQ(leases.wake_at(), at(26ms));
+}
+
+TEST_F(renewal_script, missing_answer_counts_as_failure) {
+    add(1);
+    (void)due(10s);
+
+    const auto events = leases.on_replies({1}, {}, at(10s), at(11s));
+
+    ASSERT_EQ(events.size(), 1U);
+    EXPECT_EQ(events[0].what, kind::failed);
+    EXPECT_EQ(events[0].error.code, errc::store_error);
+}
+
+TEST_F(renewal_script, jeopardy_is_reported_once) {
+    add(1);
+    (void)due(10s);
+
+    const auto events = time(19'500ms);
+
+    ASSERT_EQ(events.size(), 1U);
+    EXPECT_EQ(events[0].what, kind::jeopardy);
+    EXPECT_THAT(time(19'501ms), IsEmpty());
+    EXPECT_THAT(time(29'499ms), IsEmpty());
+}
+
+TEST_F(renewal_script, failures_after_jeopardy_do_not_report_it_again) {
+    add(1);
+    (void)due(10s);
+    (void)time(19'500ms);
+    (void)answer(1, not_renewed(errc::outcome_unknown), 10s, 20s);
+
+    EXPECT_THAT(due(21'500ms), ElementsAre(1));
+}
+
+TEST_F(renewal_script, jeopardy_is_reported_again_after_a_recovery) {
+    add(1);
+    (void)due(10s);
+    (void)time(19'500ms);
+    (void)answer(1, renewed(), 10s, 20s);
+    (void)due(20s);
+
+    const auto events = time(10s + 19'500ms);
+
+    ASSERT_EQ(events.size(), 1U);
+    EXPECT_EQ(events[0].what, kind::jeopardy);
+}
+
+TEST_F(renewal_script, deadline_is_loss_without_any_answer) {
+    add(1);
+    (void)due(10s);
+    (void)time(19'500ms);
+    EXPECT_EQ(leases.wake_at(), at(29'500ms));
+
+    const auto events = time(29'500ms);
+
+    ASSERT_EQ(events.size(), 1U);
+    EXPECT_EQ(events[0].what, kind::lost);
+    EXPECT_EQ(events[0].error.code, errc::lost);
+    EXPECT_EQ(events[0].valid_until, at(29'500ms));
+    EXPECT_EQ(leases.size(), 0U);
+    EXPECT_EQ(leases.wake_at(), never);
+}
+
+TEST_F(renewal_script, lease_whose_deadline_passed_unnoticed_is_lost_rather_than_renewed) {
+    add(1);
+
+    const auto events = time(1h);
+
+    ASSERT_EQ(events.size(), 1U);
+    EXPECT_EQ(events[0].what, kind::lost);
+    EXPECT_THAT(leases.next_batch(at(1h)).ids, IsEmpty());
+}
+
+TEST_F(renewal_script, answer_after_the_deadline_does_not_revive_a_lease) {
+    add(1);
+    (void)due(10s);
+    (void)time(19'500ms);
+
+    const auto late = answer(1, renewed(), 10s, 29'500ms);
+    const auto afterwards = time(29'500ms);
+
+    ASSERT_EQ(late.size() + afterwards.size(), 1U);
+    EXPECT_EQ((late.empty() ? afterwards : late)[0].what, kind::lost);
+    EXPECT_EQ(leases.size(), 0U);
+}
+
+TEST_F(renewal_script, gone_is_loss_for_the_reason_that_the_store_gives) {
+    add(1);
+    (void)due(10s);
+
+    const auto events = answer(1, gone({errc::revoked, "by alice: stuck"}), 10s, 11s);
+
+    ASSERT_EQ(events.size(), 1U);
+    EXPECT_EQ(events[0].what, kind::lost);
+    EXPECT_EQ(events[0].error.code, errc::revoked);
+    EXPECT_EQ(events[0].error.detail, "by alice: stuck");
+    EXPECT_EQ(leases.size(), 0U);
+    EXPECT_EQ(leases.wake_at(), never);
+}
+
+TEST_F(renewal_script, gone_without_a_reason_is_plain_loss) {
+    add(1);
+    (void)due(10s);
+
+    const auto events = answer(1, gone(), 10s, 11s);
+
+    ASSERT_EQ(events.size(), 1U);
+    EXPECT_EQ(events[0].error.code, errc::lost);
+}
+
+TEST_F(renewal_script, every_lease_of_a_batch_gets_its_own_answer) {
+    add(1);
+    add(2);
+    add(3);
+    const auto ids = due(10s);
+
+    const auto events = leases.on_replies(
+        ids, {renewed(), gone(), not_renewed(errc::store_unavailable)}, at(10s), at(11s));
+
+    ASSERT_EQ(events.size(), 3U);
+    EXPECT_EQ(events[0].what, kind::extended);
+    EXPECT_EQ(events[1].what, kind::lost);
+    EXPECT_EQ(events[2].what, kind::failed);
+    EXPECT_EQ(events[1].id, ids[1]);
+}
+
+TEST_F(renewal_script, removed_lease_is_never_renewed) {
+    add(1);
+
+    leases.remove(1);
+
+    EXPECT_EQ(leases.wake_at(), never);
+    EXPECT_THAT(due(10s), IsEmpty());
+}
+
+TEST_F(renewal_script, lease_removed_between_due_and_sent_is_not_sent) {
+    add(1);
+    add(2);
+    (void)time(10s);
+
+    leases.remove(1);
+
+    EXPECT_THAT(leases.next_batch(at(10s)).ids, ElementsAre(2));
+}
+
+TEST_F(renewal_script, answer_after_removal_is_ignored) {
+    add(1);
+    (void)due(10s);
+    leases.remove(1);
+
+    EXPECT_THAT(answer(1, renewed(), 10s, 11s), IsEmpty());
+    EXPECT_EQ(leases.size(), 0U);
+    EXPECT_EQ(leases.wake_at(), never);
+}
+
+TEST_F(renewal_script, removing_what_is_not_there_does_nothing) {
+    add(1);
+
+    leases.remove(2);
+
+    EXPECT_EQ(leases.size(), 1U);
+}
+
+TEST_F(renewal_script, fixed_lease_is_never_renewed_nor_in_jeopardy) {
+    add(1, at(0ms), fixed_terms());
+
+    EXPECT_EQ(leases.wake_at(), at(29'500ms));
+    EXPECT_THAT(due(29'500ms - 1ns), IsEmpty());
+}
+
+TEST_F(renewal_script, fixed_lease_is_lost_at_its_deadline) {
+    add(1, at(0ms), fixed_terms());
+
+    const auto events = time(29'500ms);
+
+    ASSERT_EQ(events.size(), 1U);
+    EXPECT_EQ(events[0].what, kind::lost);
+}
+
+TEST_F(renewal_script, fixed_lease_does_not_go_along_with_a_neighbour) {
+    add(1, at(0ms), fixed_terms(11s));
+    add(2);
+
+    EXPECT_THAT(due(10s), ElementsAre(2));
+}
+
+TEST_F(renewal_script, suspicion_makes_every_lease_due_at_once) {
+    add(1, at(0s));
+    add(2, at(3s));
+
+    leases.suspect_all(at(4s));
+
+    EXPECT_EQ(leases.wake_at(), at(4s));
+    EXPECT_THAT(due(4s), UnorderedElementsAre(1, 2));
+}
+
+TEST_F(renewal_script, suspicion_does_not_touch_fixed_leases) {
+    add(1, at(0ms), fixed_terms());
+
+    leases.suspect_all(at(4s));
+
+    EXPECT_THAT(due(4s), IsEmpty());
+}
+
+TEST_F(renewal_script, answer_to_a_request_from_before_the_suspicion_does_not_lift_it) {
+    add(1);
+    (void)due(10s);
+    leases.suspect_all(at(11s));
+    EXPECT_THAT(due(11s), IsEmpty());
+
+    (void)answer(1, renewed(), 10s, 12s);
+
+    EXPECT_THAT(due(12s), ElementsAre(1));
+}
+
+TEST_F(renewal_script, answer_to_a_request_from_after_the_suspicion_lifts_it) {
+    add(1);
+    leases.suspect_all(at(4s));
+    (void)due(4s);
+
+    (void)answer(1, renewed(), 4s, 5s);
+
+    EXPECT_EQ(leases.wake_at(), at(14s));
+}
+
+TEST_F(renewal_script, changed_mode_is_renewed_as_such) {
+    add(1);
+    leases.change_mode(1, claim_mode::shared);
+    (void)time(10s);
+
+    const auto batch = leases.next_batch(at(10s));
+
+    ASSERT_EQ(batch.requests.size(), 1U);
+    EXPECT_EQ(batch.requests[0].mode, claim_mode::shared);
+}
+
+TEST_F(renewal_script, unanswered_renewal_may_have_moved_the_end_in_the_store) {
+    add(1);
+    (void)due(10s);
+
+    (void)answer(1, not_renewed(errc::outcome_unknown), 10s, 12s);
+
+    EXPECT_EQ(leases.valid_until(1), at(29'500ms));
+    EXPECT_GE(leases.expires_by(1), at(40s));
+}
+
+}  // namespace
