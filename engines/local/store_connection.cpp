@@ -79,6 +79,7 @@ std::optional<acquire_reply> store_connection::look_before_acquire(const acquire
 }
 
 void store_connection::renew(std::span<const renew_request> batch, std::span<renew_reply> replies) {
+    check_not_moved();
     {
         transaction change{database_};
         const auto now = clock::now();
@@ -157,10 +158,10 @@ void store_connection::check_not_moved() {
     if (now < next_check_) {
         return;
     }
-    next_check_ = now + between_checks;
     if (database_.has_moved()) {
         fail_moved(path_);
     }
+    next_check_ = now + between_checks;
 }
 
 void store_connection::fail_moved(const std::string& path) {

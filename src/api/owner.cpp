@@ -79,7 +79,9 @@ std::optional<owner_id> owner_id::parse(std::string_view text) noexcept {
     if (error != std::errc{} || stopped != end) {
         return std::nullopt;
     }
-    return parsed;
+    // One owner has one spelling: no "007", no "-0".
+    const bool canonical = text.substr(uuid_length + 1) == std::to_string(parsed.sequence);
+    return canonical ? std::optional{parsed} : std::nullopt;
 }
 
 }  // namespace holdfast

@@ -16,7 +16,8 @@ struct contention_settings {
     clock::duration outage_patience{std::chrono::seconds{10}};
     /// Gives other processes this long to take a lock that went back for their sake.
     clock::duration courtesy{std::chrono::milliseconds{1}};
-    /// The longest a waiter sleeps without asking, in case a notification was lost.
+    /// The longest a waiter sleeps without asking, plus up to a quarter, in case a notification was
+    /// lost.
     clock::duration recheck_cap{std::chrono::seconds{1}};
     clock::duration shortest_pause{std::chrono::milliseconds{1}};
     clock::duration longest_backoff{std::chrono::milliseconds{500}};

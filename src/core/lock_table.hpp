@@ -142,6 +142,7 @@ private:
     void ask(contest& who, clock::time_point now);
     void settle(contest& who, acquisition::verdict verdict, const engines::acquire_reply& reply,
                 clock::time_point now);
+    void settle_late_grant(contest& who, clock::time_point now);
     void settle_grant(contest& who, const engines::acquire_reply& reply, clock::time_point now);
     [[nodiscard]] bool settle_without_grant(contest& who, acquisition::verdict verdict,
                                             clock::time_point now);

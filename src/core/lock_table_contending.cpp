@@ -99,13 +99,7 @@ void lock_table::settle(contest& who, acquisition::verdict verdict, const engine
             settle_grant(who, reply, now);
             return;
         case acquisition::verdict::expired_grant:
-            clean_up(who.way, now);
-            who.way.restart(next_owner());
-            if (waiters_of(who).empty()) {
-                end_contest(who);
-            } else {
-                ask(who, now);
-            }
+            settle_late_grant(who, now);
             return;
         case acquisition::verdict::failed:
         case acquisition::verdict::ask:
@@ -114,6 +108,28 @@ void lock_table::settle(contest& who, acquisition::verdict verdict, const engine
                 step(who, verdict, now);
             }
             return;
+    }
+}
+
+/// The lease was over before we knew that we had it.
+void lock_table::settle_late_grant(contest& who, clock::time_point now) {
+    const auto id = who.id;
+    clean_up(who.way, now);
+    who.way.restart(next_owner());
+    for (const auto one : waiters_of(who)) {
+        if (!waiters_.at(one)->what.wait) {
+            finish_waiter(
+                one, {errc::store_unavailable, "the store's answer took longer than the lease lasts"},
+                now);
+        }
+    }
+    if (!contests_.contains(id)) {
+        return;
+    }
+    if (waiters_of(who).empty()) {
+        end_contest(who);
+    } else {
+        ask(who, now);
     }
 }
 

@@ -46,8 +46,8 @@ void lock_table::lose(tenure_id which, const failure& why, clock::time_point now
     auto& tenure = *found->second;
     auto& hold = *holds_.at(tenure.hold);
     hold.lost = true;
-    // Whoever lost it by the store's word has nothing left there; otherwise its ttl may still run.
-    hold.expires_by = hold.expires_by == clock::time_point{} ? now + hold.how.ttl : hold.expires_by;
+    // Whatever was sent last, answered or not, cannot keep it in the store for longer.
+    hold.expires_by = now + hold.how.ttl;
     timers_.disarm(hold.longest);
     actions_.emplace_back(tell_loss{hold.id, why});
     tell(event_kind::lost, hold.name, hold.owner, hold.token, now - hold.since, why);
@@ -56,10 +56,12 @@ void lock_table::lose(tenure_id which, const failure& why, clock::time_point now
 }
 
 bool lock_table::hand_over(tenure_record& tenure, const hold_record& from, clock::time_point now) {
-    auto& record = record_of(tenure.name);
-    if (record.tenure != tenure.id || !record.queue.may_hand_over(settings_.handover, now)) {
+    const auto place = names_.find(tenure.name);
+    if (place == names_.end() || place->second->tenure != tenure.id || tenure.doubtful ||
+        !place->second->queue.may_hand_over(settings_.handover, now)) {
         return false;
     }
+    auto& record = *place->second;
     const auto next = record.queue.front();
     if (!waiters_.at(next)->what.how.interchangeable(tenure.how)) {
         return false;
@@ -210,6 +212,11 @@ void lock_table::convert(hold_id which, claim_mode to, clock::time_point now) {
     const auto& hold = *found->second;
     const auto id = next_id();
     requests_.emplace(id, pending_request{pending_request::kind::convert, which, now, {}, to});
+    if (to == claim_mode::shared) {
+        // From now on the store may know no more than a share.
+        tenures_.at(hold.tenure)->doubtful = true;
+        renewal_.change_mode(hold.tenure, to);
+    }
     actions_.emplace_back(send_acquire{id,
                                        {hold.name, to, 1, 0, hold.owner, hold.how.ttl, 1},
                                        now + settings_.contention.request_timeout,
@@ -227,6 +234,10 @@ void lock_table::on_convert_reply(const pending_request& request, const engines:
     }
     auto& hold = *found->second;
     if (reply.result != outcome::granted) {
+        if (request.to == claim_mode::shared && reply.error.code != errc::outcome_unknown) {
+            tenures_.at(hold.tenure)->doubtful = false;
+            renewal_.change_mode(hold.tenure, hold.mode);
+        }
         auto why = reply.result == outcome::busy ? failure{errc::busy, "other readers are there"}
                                                  : reply.error;
         actions_.emplace_back(finish_convert{request.of, std::move(why), {}});
@@ -235,7 +246,9 @@ void lock_table::on_convert_reply(const pending_request& request, const engines:
     auto& tenure = *tenures_.at(hold.tenure);
     renewal_.change_mode(tenure.id, request.to);
     tenure.mode = hold.mode = request.to;
-    hold.token = reply.first_token;
+    // After a hand-over the store knows only where the block of tokens starts.
+    hold.token = std::max(hold.token, reply.first_token);
+    tenure.doubtful = false;
     actions_.emplace_back(finish_convert{request.of, {}, hold.token});
     auto& record = record_of(hold.name);
     if (record.tenure == tenure.id) {
@@ -288,8 +301,6 @@ void lock_table::apply(const std::vector<renewal::event>& events, clock::time_po
                 tell(event_kind::jeopardy, hold.name, hold.owner, hold.token);
                 break;
             case kind::lost:
-                // What lies between our deadline and the store's is the margin.
-                hold.expires_by = what.valid_until + hold.how.margin;
                 lose(what.id, what.error, now);
                 break;
         }

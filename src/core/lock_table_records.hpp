@@ -44,6 +44,8 @@ struct lock_table::tenure_record {
     terms how;
     hold_id hold{};
     fencing_token first_token;
+    /// A downgrade was sent and not answered for certain: the store may let readers in.
+    bool doubtful{};
 };
 
 /// What a caller holds, or held and has not let go of yet.

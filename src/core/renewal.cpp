@@ -113,6 +113,7 @@ renewal::batch renewal::next_batch(clock::time_point now) {
         }
         auto& one = found->second;
         one.under_way = true;
+        one.latest_attempt_at = now;
         schedule(one);
         result.ids.push_back(found->first);
         result.requests.push_back({one.what.name, one.what.mode, one.what.owner, one.what.how.ttl});
@@ -141,6 +142,11 @@ std::vector<renewal::event> renewal::on_replies(const std::vector<tenure_id>& id
             reply.result = outcome::renewed;
         }
         one.under_way = false;
+        // A lease that is over does not come back, whatever the store says by now.
+        if (reply.result == outcome::renewed && now >= one.valid_until &&
+            !planted(bug::deadline_ignored)) {
+            reply = {outcome::gone, {errc::lost, "its deadline passed without a successful renewal"}};
+        }
         switch (reply.result) {
             case outcome::renewed:
                 extend(one, planted(bug::deadline_from_receipt) ? now : sent_at);
@@ -173,7 +179,7 @@ clock::time_point renewal::valid_until(tenure_id id) const {
 
 clock::time_point renewal::expires_by(tenure_id id) const {
     const auto& one = items_.at(id);
-    return one.latest_sent_at + one.what.how.ttl;
+    return std::max(one.latest_sent_at, one.latest_attempt_at) + one.what.how.ttl;
 }
 
 }  // namespace holdfast::core

@@ -77,6 +77,8 @@ private:
         timer wake;
         clock::time_point valid_until;
         clock::time_point latest_sent_at;
+        /// Whether or not it was answered: the store may count its ttl from here.
+        clock::time_point latest_attempt_at;
         clock::time_point due_at;
         clock::time_point suspected_at;
         bool under_way{};

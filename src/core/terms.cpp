@@ -20,7 +20,8 @@ using std::chrono::milliseconds;
 }  // namespace
 
 failure make_terms(const lease_options& options, const engines::guarantees& promises, terms& result) {
-    if (options.ttl < promises.minimum_ttl || options.ttl > promises.maximum_ttl) {
+    if (options.ttl <= milliseconds{0} || options.ttl < promises.minimum_ttl ||
+        options.ttl > promises.maximum_ttl) {
         return refuse("a ttl of " + text(options.ttl) + " is out of range; this store takes " +
                       text(promises.minimum_ttl) + " to " + text(promises.maximum_ttl));
     }

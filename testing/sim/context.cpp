@@ -19,9 +19,8 @@ std::size_t lock_index(const std::string& name) noexcept {
 }
 
 std::string relative(clock::time_point when) {
-    const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(
-                            when - schedule{}.now())
-                            .count();
+    const auto micros =
+        std::chrono::duration_cast<std::chrono::microseconds>(when - schedule{}.now()).count();
     std::ostringstream text;
     text << "+" << std::fixed << std::setprecision(3) << static_cast<double>(micros) / 1000.0 << " ms";
     return text.str();
@@ -87,10 +86,9 @@ void context::draw_bounds() {
     numbers.end_by = numbers.faults_until + aftermath + rounds * longest_round;
 
     using enum feature;
-    const bool quiet_network =
-        !how.features.any_of({lose_request, lose_reply, long_delay, reset_connection, restart_store,
-                              slow_store, clock_forward, clock_backward, revoke, pause_client,
-                              crash_client, shut_down_client});
+    const bool quiet_network = !how.features.any_of(
+        {lose_request, lose_reply, long_delay, reset_connection, restart_store, slow_store,
+         clock_forward, clock_backward, revoke, pause_client, crash_client, shut_down_client});
     if (quiet_network) {
         // A request just missed it, or the watch was just being placed, or our own release makes us
         // wait out of courtesy; then the hint and one more request.

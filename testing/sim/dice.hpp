@@ -83,7 +83,8 @@ public:
 private:
     [[nodiscard]] static clock::duration within(std::uint64_t bits, clock::duration least,
                                                 clock::duration most) noexcept {
-        const auto steps = static_cast<std::uint64_t>((most - least) / std::chrono::microseconds{1}) + 1;
+        const auto steps =
+            static_cast<std::uint64_t>((most - least) / std::chrono::microseconds{1}) + 1;
         return least + std::chrono::microseconds{static_cast<std::int64_t>(bits % steps)};
     }
 

@@ -84,7 +84,8 @@ void network::request_arrives(std::uint32_t index) {
         return;  // nobody is left to answer
     }
     if (run_.random.fault(feature::lose_reply, 12)) {
-        run_.log.note("network: the answer to request ", index, " of client ", +what.client, " is lost");
+        run_.log.note("network: the answer to request ", index, " of client ", +what.client,
+                      " is lost");
         return;
     }
     auto travel = delay();
@@ -206,8 +207,8 @@ void network::set_watch(std::uint8_t client, std::uint16_t life, std::size_t loc
     if (!wanted) {
         on.watched[lock] = false;
     } else if (!down_) {
-        run_.after(delay(), for_client(what_happens::watch_arrives, client,
-                                       static_cast<std::uint32_t>(lock)));
+        run_.after(delay(),
+                   for_client(what_happens::watch_arrives, client, static_cast<std::uint32_t>(lock)));
     }
 }
 
@@ -262,9 +263,10 @@ void network::notify() {
 
 void network::send_hint(std::uint8_t client, std::size_t lock) {
     auto& on = links_[client];
-    on.last_hint = std::max(on.last_hint,
-                            run_.now() + run_.random.between(20us, run_.numbers.longest_hint_delay));
-    run_.at(on.last_hint, for_client(what_happens::hint_arrives, client, static_cast<std::uint32_t>(lock)));
+    on.last_hint =
+        std::max(on.last_hint, run_.now() + run_.random.between(20us, run_.numbers.longest_hint_delay));
+    run_.at(on.last_hint,
+            for_client(what_happens::hint_arrives, client, static_cast<std::uint32_t>(lock)));
 }
 
 void network::tell_of_revocation() {

@@ -78,7 +78,9 @@ private:
 
     static constexpr std::size_t most_clients = 4;
 
-    [[nodiscard]] clock::duration delay() { return run_.random.between(20us, run_.numbers.longest_delay); }
+    [[nodiscard]] clock::duration delay() {
+        return run_.random.between(20us, run_.numbers.longest_delay);
+    }
     void fail(std::uint32_t index, clock::duration after, errc why);
     void execute(message& what);
     [[nodiscard]] std::uint32_t others_watching(std::size_t lock, std::uint8_t client) const noexcept;

@@ -11,12 +11,13 @@ namespace holdfast::testing::sim {
 namespace {
 
 constexpr std::array<std::string_view, static_cast<std::size_t>(feature::count)> feature_names{
-    "lose_request",  "lose_reply",    "long_delay", "reset_connection", "late_request",
-    "lose_hint",     "delay_hint",    "spurious_hint", "restart_store", "lose_data",
-    "slow_store",    "clock_forward", "clock_backward", "revoke",       "pause_client",
-    "crash_client",  "shut_down_client", "try_once", "timed",           "cancel",
-    "max_hold",      "fixed_lease",   "shared",     "permits",          "convert",
-    "linger",        "late_release"};
+    "lose_request",     "lose_reply",  "long_delay",   "reset_connection",
+    "late_request",     "lose_hint",   "delay_hint",   "spurious_hint",
+    "restart_store",    "lose_data",   "slow_store",   "clock_forward",
+    "clock_backward",   "revoke",      "pause_client", "crash_client",
+    "shut_down_client", "try_once",    "timed",        "cancel",
+    "max_hold",         "fixed_lease", "shared",       "permits",
+    "convert",          "linger",      "late_release"};
 
 [[nodiscard]] bool is_fault(feature what) noexcept {
     return what < feature::try_once;

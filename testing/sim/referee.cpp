@@ -11,9 +11,9 @@ std::uint64_t referee::hold_begins(hold_view hold, fencing_token began_after) {
     check_token_is_new(lock, hold);
     // A store that broke its word may leave a client with an old block of tokens; they are refused.
     if (run_.store_kept_its_word && hold.token <= began_after) {
-        run_.log.violated("token order", "client ", +hold.client, " was granted \"", lock_name(hold.lock),
-                          "\" with token ", hold.token.value, ", but token ", began_after.value,
-                          " had been granted before it asked");
+        run_.log.violated("token order", "client ", +hold.client, " was granted \"",
+                          lock_name(hold.lock), "\" with token ", hold.token.value, ", but token ",
+                          began_after.value, " had been granted before it asked");
     }
     lock.largest_completed = std::max(lock.largest_completed, hold.token);
     lock.holds.push_back(hold);
@@ -23,8 +23,9 @@ std::uint64_t referee::hold_begins(hold_view hold, fencing_token began_after) {
 
 void referee::check_token_is_new(lock_state& lock, const hold_view& hold) {
     if (std::find(lock.tokens.begin(), lock.tokens.end(), hold.token) != lock.tokens.end()) {
-        run_.log.violated("one hold per token", "client ", +hold.client, " holds \"", lock_name(hold.lock),
-                          "\" with token ", hold.token.value, ", which another hold has had");
+        run_.log.violated("one hold per token", "client ", +hold.client, " holds \"",
+                          lock_name(hold.lock), "\" with token ", hold.token.value,
+                          ", which another hold has had");
     }
     lock.tokens.push_back(hold.token);
 }
@@ -87,10 +88,10 @@ void referee::check_exclusion(const lock_state& lock, const hold_view& newest) {
             other.mode == claim_mode::exclusive || newest.mode == claim_mode::exclusive;
         if (other.serial != newest.serial && conflict && now < other.valid_until) {
             run_.log.violated("mutual exclusion", "clients ", +other.client, " (token ",
-                              other.token.value, ", valid until ", relative(other.valid_until), ") and ",
-                              +newest.client, " (token ", newest.token.value, ", valid until ",
-                              relative(newest.valid_until), ") are inside \"", lock_name(newest.lock),
-                              "\" at once");
+                              other.token.value, ", valid until ", relative(other.valid_until),
+                              ") and ", +newest.client, " (token ", newest.token.value,
+                              ", valid until ", relative(newest.valid_until), ") are inside \"",
+                              lock_name(newest.lock), "\" at once");
         }
     }
 }
@@ -101,8 +102,8 @@ void referee::check_permits(const lock_state& lock, const hold_view& newest) {
         taken += run_.now() < hold.valid_until ? hold.permits : 0;
     }
     if (taken > run_.numbers.permit_limit) {
-        run_.log.violated("mutual exclusion", taken, " permits of ", run_.numbers.permit_limit, " of \"",
-                          lock_name(newest.lock), "\" are in valid hands at once");
+        run_.log.violated("mutual exclusion", taken, " permits of ", run_.numbers.permit_limit,
+                          " of \"", lock_name(newest.lock), "\" are in valid hands at once");
     }
 }
 
@@ -112,8 +113,8 @@ bool referee::admit(const hold_view& hold) {
         return false;
     }
     if (hold.token == resource.largest && resource.user_of_largest != hold.serial) {
-        run_.log.violated("fenced order", "two holds write to \"", lock_name(hold.lock), "\" with token ",
-                          hold.token.value);
+        run_.log.violated("fenced order", "two holds write to \"", lock_name(hold.lock),
+                          "\" with token ", hold.token.value);
     }
     resource.largest = hold.token;
     resource.user_of_largest = hold.serial;
@@ -133,9 +134,9 @@ bool referee::write(const hold_view& hold, std::uint64_t seen) {
     }
     auto& resource = locks_[hold.lock].resource;
     if (resource.value != seen) {
-        run_.log.violated("fenced order", "client ", +hold.client, " writes to \"", lock_name(hold.lock),
-                          "\" with token ", hold.token.value, " and has read ", seen, ", but there is ",
-                          resource.value, " by now: an update is lost");
+        run_.log.violated("fenced order", "client ", +hold.client, " writes to \"",
+                          lock_name(hold.lock), "\" with token ", hold.token.value, " and has read ",
+                          seen, ", but there is ", resource.value, " by now: an update is lost");
     }
     resource.value = seen + 1;
     ++resource.accepted;

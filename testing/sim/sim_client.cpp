@@ -6,7 +6,8 @@
 
 namespace holdfast::testing::sim {
 
-sim_client::sim_client(const surroundings& world, std::uint8_t number) : world_{world}, number_{number} {
+sim_client::sim_client(const surroundings& world, std::uint8_t number)
+    : world_{world}, number_{number} {
     const auto& how = world_.run.how;
     users_.resize(1 + world_.run.random.pick(how.threads));
     for (auto& who : users_) {

@@ -23,8 +23,8 @@ void sim_client::pump() {
         std::visit([this](const auto& what) { perform(what); }, action);
     }
     if (handed_over_) {
-        world_.run.log.violated("released means released", "client ", +number_, " reports the release of owner ",
-                                handed_over_->sequence,
+        world_.run.log.violated("released means released", "client ", +number_,
+                                " reports the release of owner ", handed_over_->sequence,
                                 ", but neither asked the store nor handed it to another user");
     }
     arm_timer();
@@ -32,8 +32,8 @@ void sim_client::pump() {
 
 void sim_client::perform(const core::send_acquire& what) {
     world_.run.log.note("client ", +number_, ": asks for ", what.request.name, " as ",
-                        what.request.owner.sequence, ", tokens ", what.request.token_count, " (r", what.id,
-                        ")");
+                        what.request.owner.sequence, ", tokens ", what.request.token_count, " (r",
+                        what.id, ")");
     auto& owner = state_of(what.request.owner);
     if (owner.release_sent) {
         world_.run.log.violated("an owner serves once", "client ", +number_, " asks for \"",
@@ -45,11 +45,12 @@ void sim_client::perform(const core::send_acquire& what) {
 
 void sim_client::perform(const core::send_renew& what) {
     for (const auto& one : what.requests) {
-        world_.run.log.note("client ", +number_, ": renews ", one.name, " of ", one.owner.sequence, " (r",
-                            what.id, ")");
+        world_.run.log.note("client ", +number_, ": renews ", one.name, " of ", one.owner.sequence,
+                            " (r", what.id, ")");
         if (state_of(one.owner).release_sent) {
-            world_.run.log.violated("no renewal after release", "client ", +number_, " renews \"", one.name,
-                                    "\" of owner ", one.owner.sequence, ", which it has released");
+            world_.run.log.violated("no renewal after release", "client ", +number_, " renews \"",
+                                    one.name, "\" of owner ", one.owner.sequence,
+                                    ", which it has released");
         }
     }
     world_.net.send(number_, life_, what.id, what.requests, what.deadline);
@@ -148,8 +149,8 @@ void sim_client::perform(const core::finish_release& what) {
 void sim_client::perform(const core::finish_convert& what) {
     auto* who = user_of(what.id);
     if (who == nullptr || who->doing != user::state::converting) {
-        world_.run.log.violated("every call ends once", "client ", +number_, " ends conversion ", what.id,
-                                ", for which nobody waits");
+        world_.run.log.violated("every call ends once", "client ", +number_, " ends conversion ",
+                                what.id, ", for which nobody waits");
         return;
     }
     const auto index = static_cast<std::uint32_t>(who - users_.data());
@@ -179,12 +180,12 @@ void sim_client::perform(const core::set_validity& what) {
 void sim_client::perform(const core::tell_loss& what) {
     auto* who = user_of(what.id);
     if (who == nullptr || who->lost) {
-        world_.run.log.violated("every loss is told once", "client ", +number_, " tells the loss of hold ",
-                                what.id, ", which is over");
+        world_.run.log.violated("every loss is told once", "client ", +number_,
+                                " tells the loss of hold ", what.id, ", which is over");
         return;
     }
-    world_.run.log.note("client ", +number_, " user ", who - users_.data(), ": lost ", who->asked.name, " (",
-                        what.why.detail, ")");
+    world_.run.log.note("client ", +number_, " user ", who - users_.data(), ": lost ", who->asked.name,
+                        " (", what.why.detail, ")");
     who->lost = true;
     world_.judge.hold_ends(who->hold.serial);
 }

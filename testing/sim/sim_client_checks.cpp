@@ -75,8 +75,8 @@ void sim_client::check_validity(const happening& event) {
         schedule_check(what_happens::check_validity, event.subject, who.hold.valid_until);
         return;
     }
-    world_.run.log.violated("loss is told in time", "client ", +number_, " user ", event.subject, " holds \"",
-                            who.asked.name, "\" with token ", who.hold.token.value,
+    world_.run.log.violated("loss is told in time", "client ", +number_, " user ", event.subject,
+                            " holds \"", who.asked.name, "\" with token ", who.hold.token.value,
                             ", which was valid until ", relative(who.hold.valid_until),
                             ", and has not been told");
 }

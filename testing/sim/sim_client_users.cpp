@@ -31,9 +31,9 @@ void sim_client::begin_round(std::uint32_t index) {
     who.doing = user::state::waiting;
     run.log.note("client ", +number_, " user ", index, ": wants ", who.asked.name,
                  who.asked.mode == claim_mode::shared ? " shared" : "",
-                 !who.asked.wait         ? ", asks once"
-                 : who.asked.deadline    ? ", waits until " + relative(*who.asked.deadline)
-                                         : std::string{});
+                 !who.asked.wait      ? ", asks once"
+                 : who.asked.deadline ? ", waits until " + relative(*who.asked.deadline)
+                                      : std::string{});
     if (who.asked.wait && who.asked.deadline) {
         schedule_check(what_happens::check_call, index, *who.asked.deadline);
     }
@@ -51,8 +51,9 @@ void sim_client::begin_round(std::uint32_t index) {
         event.subject = index;
         event.detail = who.turn;
         const bool soon = run.random.one_in(2);
-        run.after(run.random.between(0us, soon ? 2 * numbers.longest_delay : clock::duration{numbers.ttl}),
-                  event);
+        run.after(
+            run.random.between(0us, soon ? 2 * numbers.longest_delay : clock::duration{numbers.ttl}),
+            event);
     }
     who.call = table_->acquire(who.asked, now);
     pump();

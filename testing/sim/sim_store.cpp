@@ -42,19 +42,19 @@ engines::acquire_reply sim_store::acquire(const engines::acquire_request& reques
     const auto after = look(request.name);
     audit_others("an acquisition", request.owner, before, after);
     audit_limits(request.name, after);
-    run_.log.note("store: acquire ", request.name, " by #", request.owner.low, ":", request.owner.sequence,
-                  reply.result == outcome::granted ? " granted, token "
-                  : reply.result == outcome::busy  ? " busy, retry after ms "
-                                                   : " refused ",
-                  reply.result == outcome::granted
-                      ? static_cast<std::int64_t>(reply.first_token.value)
-                      : static_cast<std::int64_t>(reply.retry_after.count()),
-                  too_late ? " (too late for its client)" : "");
+    run_.log.note(
+        "store: acquire ", request.name, " by #", request.owner.low, ":", request.owner.sequence,
+        reply.result == outcome::granted ? " granted, token "
+        : reply.result == outcome::busy  ? " busy, retry after ms "
+                                         : " refused ",
+        reply.result == outcome::granted ? static_cast<std::int64_t>(reply.first_token.value)
+                                         : static_cast<std::int64_t>(reply.retry_after.count()),
+        too_late ? " (too late for its client)" : "");
     return reply;
 }
 
-void sim_store::audit_grant(const engines::acquire_request& request, const engines::acquire_reply& reply,
-                            const holders& before) {
+void sim_store::audit_grant(const engines::acquire_request& request,
+                            const engines::acquire_reply& reply, const holders& before) {
     const auto* had = find(before, request.owner);
     const bool fresh =
         had == nullptr || (had->mode == claim_mode::shared && request.mode == claim_mode::exclusive);
@@ -72,8 +72,8 @@ void sim_store::audit_grant(const engines::acquire_request& request, const engin
 void sim_store::audit_others(std::string_view what, const owner_id& owner, const holders& before,
                              const holders& after) {
     for (const auto& one : before) {
-        const auto kept =
-            std::any_of(after.begin(), after.end(), [&](const auto& other) { return same(one, other); });
+        const auto kept = std::any_of(after.begin(), after.end(),
+                                      [&](const auto& other) { return same(one, other); });
         if (one.owner != owner && !kept) {
             run_.log.violated("hands off", what, " by #", owner.low, ":", owner.sequence,
                               " changed the hold of #", one.owner.low, ":", one.owner.sequence);
@@ -93,7 +93,8 @@ void sim_store::audit_limits(const std::string& name, const holders& after) {
             run_.log.violated("limits", taken, " permits of \"", name, "\" are taken");
         }
     } else if (exclusive && after.size() > 1) {
-        run_.log.violated("limits", after.size(), " owners have \"", name, "\", one of them exclusively");
+        run_.log.violated("limits", after.size(), " owners have \"", name,
+                          "\", one of them exclusively");
     }
 }
 
@@ -116,11 +117,11 @@ engines::renew_reply sim_store::renew(const engines::renew_request& request, boo
     audit_others("a renewal", request.owner, before, after);
     if (find(before, request.owner) == nullptr &&
         (reply.result == outcome::renewed || find(after, request.owner) != nullptr)) {
-        run_.log.violated("renewal never re-creates", "\"", request.name, "\" of #", request.owner.low, ":",
-                          request.owner.sequence, " was gone, and a renewal brought it back");
+        run_.log.violated("renewal never re-creates", "\"", request.name, "\" of #", request.owner.low,
+                          ":", request.owner.sequence, " was gone, and a renewal brought it back");
     }
-    run_.log.note("store: renew ", request.name, " of #", request.owner.low, ":", request.owner.sequence,
-                  reply.result == outcome::renewed ? " renewed" : " gone");
+    run_.log.note("store: renew ", request.name, " of #", request.owner.low, ":",
+                  request.owner.sequence, reply.result == outcome::renewed ? " renewed" : " gone");
     return reply;
 }
 
@@ -136,8 +137,8 @@ engines::release_reply sim_store::release(const engines::release_request& reques
     if (!before.empty() && after.empty()) {
         ++freedom_[lock_index(request.name)];
     }
-    run_.log.note("store: release ", request.name, " of #", request.owner.low, ":", request.owner.sequence,
-                  reply.result == outcome::released ? " released" : " gone");
+    run_.log.note("store: release ", request.name, " of #", request.owner.low, ":",
+                  request.owner.sequence, reply.result == outcome::released ? " released" : " gone");
     return reply;
 }
 
@@ -162,8 +163,8 @@ bool sim_store::revoke(std::size_t lock, std::uint32_t which) {
     run_.store_kept_its_word = false;
     run_.log.note("operator revokes ", lock_name(lock), " of #", victim.owner.low, ":",
                   victim.owner.sequence);
-    static_cast<void>(model_.revoke(
-        {lock_name(lock), victim.owner, victim.token, "operator", "simulated"}, now()));
+    static_cast<void>(
+        model_.revoke({lock_name(lock), victim.owner, victim.token, "operator", "simulated"}, now()));
     return true;
 }
 
@@ -204,7 +205,8 @@ bool sim_store::has(const owner_id& owner, std::size_t lock) {
 }
 
 bool sim_store::was_too_late(const owner_id& owner) const noexcept {
-    return std::find(beyond_knowledge_.begin(), beyond_knowledge_.end(), owner) != beyond_knowledge_.end();
+    return std::find(beyond_knowledge_.begin(), beyond_knowledge_.end(), owner) !=
+           beyond_knowledge_.end();
 }
 
 void sim_store::check_left_behind(const owner_id& client) {
@@ -216,8 +218,8 @@ void sim_store::check_left_behind(const owner_id& client) {
         for (const auto& one : look(lock_name(lock))) {
             if (one.owner.same_client(client) && !one.lingering && !was_too_late(one.owner)) {
                 run_.log.violated("nothing is left behind", "client #", client.low,
-                                  " has nothing to do any more, but the store keeps \"", lock_name(lock),
-                                  "\" for its owner ", one.owner.sequence, ", for ms ",
+                                  " has nothing to do any more, but the store keeps \"",
+                                  lock_name(lock), "\" for its owner ", one.owner.sequence, ", for ms ",
                                   one.remaining.count());
             }
         }

@@ -17,7 +17,8 @@ public:
     explicit sim_store(context& run) noexcept : run_{run} {}
 
     /// `too_late`: the client has been told already that there was no answer.
-    [[nodiscard]] engines::acquire_reply acquire(const engines::acquire_request& request, bool too_late);
+    [[nodiscard]] engines::acquire_reply acquire(const engines::acquire_request& request,
+                                                 bool too_late);
     [[nodiscard]] engines::renew_reply renew(const engines::renew_request& request, bool too_late);
     [[nodiscard]] engines::release_reply release(const engines::release_request& request);
     /// Takes a hold of `lock` away, as an operator would. False: nobody holds it.

@@ -33,7 +33,8 @@ std::string report(const plan& failing) {
     for (const auto& line : outcome.trace) {
         text << line << '\n';
     }
-    text << (outcome.ok() ? "no promise was broken" : outcome.invariant + ": " + outcome.message) << '\n';
+    text << (outcome.ok() ? "no promise was broken" : outcome.invariant + ": " + outcome.message)
+         << '\n';
     return text.str();
 }
 

@@ -12,8 +12,8 @@ constexpr std::uint64_t most_events = 20'000;
 
 /// Faults that strike at a moment of their own; the others concern single messages.
 constexpr std::array timed_faults{
-    feature::reset_connection, feature::spurious_hint,  feature::restart_store, feature::slow_store,
-    feature::clock_forward,    feature::clock_backward, feature::revoke,        feature::pause_client,
+    feature::reset_connection, feature::spurious_hint,   feature::restart_store, feature::slow_store,
+    feature::clock_forward,    feature::clock_backward,  feature::revoke,        feature::pause_client,
     feature::crash_client,     feature::shut_down_client};
 
 }  // namespace
@@ -160,7 +160,8 @@ void world::strike_store(feature what, dice::severity how) {
     switch (what) {
         case feature::restart_store: {
             const bool keeps = !run_.has(feature::lose_data) || how.pick(2) == 0;
-            net_.store_goes_down(how.between(100us, how.pick(2) == 0 ? ttl / 4 : 2 * ttl), how, keeps);
+            const auto how_long = how.between(100us, how.pick(2) == 0 ? ttl / 4 : 2 * ttl);
+            net_.store_goes_down(how_long, how, keeps);
             return;
         }
         case feature::slow_store:
@@ -174,12 +175,15 @@ void world::strike_store(feature what, dice::severity how) {
         case feature::clock_backward:
             store_.step_clock(-how.between(1ms, 2 * ttl));
             return;
-        case feature::revoke:
-            if (store_.revoke(how.pick(lock_count), how.pick(4))) {
+        case feature::revoke: {
+            // One draw per statement: compilers differ in the order of arguments.
+            const auto lock = how.pick(lock_count);
+            if (store_.revoke(lock, how.pick(4))) {
                 net_.notify();
                 net_.tell_of_revocation();
             }
             return;
+        }
         default:
             return;
     }
@@ -200,7 +204,8 @@ void world::check_wake_up(const happening& event) {
     for (std::size_t i = 0; i < clients_.size(); ++i) {
         if (clients_[i].waited_since(lock, freed_at)) {
             run_.log.violated("nobody oversleeps", "\"", lock_name(lock), "\" has been free since ",
-                              relative(freed_at), ", client ", i, " has waited for it since before, and "
+                              relative(freed_at), ", client ", i,
+                              " has waited for it since before, and "
                               "nobody has got it");
         }
     }

@@ -9,4 +9,4 @@ rm -rf "$prefix"
     -DHOLDFAST_BUILD_BENCH=OFF -DHOLDFAST_BUILD_CLI=OFF -DHOLDFAST_BUILD_EXAMPLES=OFF "$@"
 "$CMAKE" --build "$build"
 "$CMAKE" --install "$build" --prefix "$prefix" >/dev/null
-find "$prefix" -name 'libholdfast.so' | grep -q .
+find "$prefix" -name 'libholdfast.so' | grep . >/dev/null

@@ -46,7 +46,7 @@ TEST_F(loss_test, lost_is_triggered_at_the_deadline_even_while_another_callback_
                                       running.open();
                                       finish.wait();
                                   }};
-    plan_->go_silent();
+    plan_->cut_off();
     ASSERT_TRUE(running.wait());
     ASSERT_TRUE(eventually([&] { return !second; }));
     EXPECT_TRUE(second.lost().stop_requested());
@@ -78,7 +78,7 @@ TEST_F(loss_test, callbacks_do_not_run_on_the_thread_that_waits_for_the_lock) {
                                           told_on = std::this_thread::get_id();
                                           told.open();
                                       }};
-    plan_->go_silent();
+    plan_->cut_off();
     ASSERT_TRUE(told.wait());
     EXPECT_NE(told_on, std::this_thread::get_id());
 }

@@ -21,6 +21,8 @@ template <class... Handlers>
 struct overloaded : Handlers... {
     using Handlers::operator()...;
 };
+template <class... Handlers>
+overloaded(Handlers...) -> overloaded<Handlers...>;
 
 table_settings impatient(std::uint64_t seed) {
     table_settings settings;

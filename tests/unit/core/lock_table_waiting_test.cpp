@@ -253,6 +253,7 @@ TEST_F(lock_table_waiting, deadline_passes_while_another_thread_holds_it) {
 TEST_F(lock_table_waiting, deadline_passes_while_the_store_cannot_be_reached) {
     acquire(until(script::at(100ms), exclusive()));
     while (said<finish_acquire>() == 0) {
+        ASSERT_LE(now, script::at(100ms));
         answer(only<send_acquire>(), not_acquired(errc::store_unavailable));
         at(std::min(table.wake_at(), script::at(100ms)) - start);
     }
@@ -287,6 +288,7 @@ TEST_F(lock_table_waiting, deadline_passes_after_an_unknown_outcome) {
 TEST_F(lock_table_waiting, call_without_a_deadline_ends_when_its_patience_is_over) {
     acquire();
     while (said<finish_acquire>() == 0) {
+        ASSERT_LE(now, script::at(11s));
         answer(only<send_acquire>(), not_acquired(errc::store_unavailable));
         if (table.wake_at() != never) {
             at(table.wake_at() - start);
