@@ -87,6 +87,7 @@ acquisition::verdict acquisition::on_failure(const failure& error, clock::time_p
     }
     trouble_ = error;
     may_be_granted_ = may_be_granted_ || error.code == errc::outcome_unknown;
+    unanswered_ = unanswered_ || error.code == errc::outcome_unknown;
     state_ = state::backing_off;
     const clock::duration doubled =
         settings_.shortest_pause * (clock::rep{1} << std::min<std::uint32_t>(failures_in_a_row_++, 16));
@@ -119,6 +120,7 @@ void acquisition::restart(const owner_id& owner) {
     claim_.owner = owner;
     state_ = state::idle;
     may_be_granted_ = false;
+    unanswered_ = false;
     hinted_while_asking_ = false;
 }
 

@@ -69,6 +69,8 @@ public:
     [[nodiscard]] bool contended() const noexcept { return contended_; }
     /// The store may hold a grant for us that we do not know of.
     [[nodiscard]] bool may_be_granted() const noexcept { return may_be_granted_; }
+    /// A request of this owner's was never answered: it may still reach the store.
+    [[nodiscard]] bool unanswered() const noexcept { return unanswered_; }
     /// What keeps us, while the store does not answer, and since when.
     [[nodiscard]] const failure& trouble() const noexcept { return trouble_; }
     [[nodiscard]] clock::time_point trouble_since() const noexcept { return trouble_since_; }
@@ -97,6 +99,7 @@ private:
     std::uint32_t failures_in_a_row_{};
     bool contended_{};
     bool may_be_granted_{};
+    bool unanswered_{};
     bool hinted_while_asking_{};
 };
 

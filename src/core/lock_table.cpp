@@ -176,7 +176,7 @@ void lock_table::shut_down(clock::time_point now) {
     for (const auto id : held) {
         const auto tenure = *tenures_.at(id);
         auto& back = add_release({tenure.name, tenure.mode, tenure.owner, {}},
-                                 holds_.at(tenure.hold)->token, renewal_.expires_by(id));
+                                 holds_.at(tenure.hold)->token, gone_by(tenure.how, now));
         back.at_shutdown = true;
         lose(id, {errc::shut_down, "the client was shut down"}, now);
         send(back, now);

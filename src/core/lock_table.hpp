@@ -158,6 +158,7 @@ private:
                clock::time_point now);
     void lose(tenure_id which, const failure& why, clock::time_point now);
     void detach(tenure_record& tenure);
+    [[nodiscard]] clock::time_point gone_by(const terms& how, clock::time_point now) const;
     [[nodiscard]] bool hand_over(tenure_record& tenure, const hold_record& from, clock::time_point now);
     [[nodiscard]] clock::time_point validity(const hold_record& hold) const;
     release_record& add_release(engines::release_request request, fencing_token token,

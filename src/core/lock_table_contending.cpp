@@ -154,6 +154,7 @@ void lock_table::settle_grant(contest& who, const engines::acquire_reply& reply,
     tenure->owner = who.way.owner();
     tenure->how = who.how;
     tenure->first_token = reply.first_token;
+    tenure->unanswered = who.way.unanswered();
     const auto sent_at = planted(bug::deadline_from_receipt) ? now : who.way.sent_at();
     renewal_.add(tenure->id, {tenure->name, tenure->mode, tenure->owner, tenure->how, sent_at});
     auto& kept = *tenures_.emplace(tenure->id, std::move(tenure)).first->second;
@@ -277,7 +278,7 @@ void lock_table::end_contest(contest& who) {
 /// Takes back a grant that nobody wants, or that may be there without our knowing.
 void lock_table::clean_up(const acquisition& after, clock::time_point now) {
     const auto& claim = after.claim();
-    send(add_release({claim.name, claim.mode, claim.owner, {}}, {}, after.sent_at() + claim.ttl), now);
+    send(add_release({claim.name, claim.mode, claim.owner, {}}, {}, now + claim.ttl), now);
 }
 
 }  // namespace holdfast::core

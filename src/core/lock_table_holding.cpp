@@ -26,6 +26,12 @@ clock::time_point lock_table::validity(const hold_record& hold) const {
     return hold.how.max_hold ? std::min(lease, hold.since + *hold.how.max_hold) : lease;
 }
 
+/// When the store will have forgotten a lease at the latest: a renewal that is under way may reach it
+/// at any moment until its request times out.
+clock::time_point lock_table::gone_by(const terms& how, clock::time_point now) const {
+    return now + settings_.contention.request_timeout + how.ttl;
+}
+
 /// The tenure is over: nothing of it is renewed or handed over any more.
 void lock_table::detach(tenure_record& tenure) {
     if (!planted(bug::renewal_outlives_release)) {
@@ -46,8 +52,7 @@ void lock_table::lose(tenure_id which, const failure& why, clock::time_point now
     auto& tenure = *found->second;
     auto& hold = *holds_.at(tenure.hold);
     hold.lost = true;
-    // Whatever was sent last, answered or not, cannot keep it in the store for longer.
-    hold.expires_by = now + hold.how.ttl;
+    hold.expires_by = gone_by(hold.how, now);
     timers_.disarm(hold.longest);
     actions_.emplace_back(tell_loss{hold.id, why});
     tell(event_kind::lost, hold.name, hold.owner, hold.token, now - hold.since, why);
@@ -57,7 +62,7 @@ void lock_table::lose(tenure_id which, const failure& why, clock::time_point now
 
 bool lock_table::hand_over(tenure_record& tenure, const hold_record& from, clock::time_point now) {
     const auto place = names_.find(tenure.name);
-    if (place == names_.end() || place->second->tenure != tenure.id || tenure.doubtful ||
+    if (place == names_.end() || place->second->tenure != tenure.id || tenure.downgraded ||
         !place->second->queue.may_hand_over(settings_.handover, now)) {
         return false;
     }
@@ -106,8 +111,8 @@ void lock_table::release_hold(hold_id which, std::chrono::milliseconds linger, c
         return;
     }
     // Renewal stops before the release is sent, or a late renewal could be answered after it.
-    auto& back = add_release({hold.name, hold.mode, hold.owner, linger}, hold.token,
-                             renewal_.expires_by(tenure.id));
+    auto& back =
+        add_release({hold.name, hold.mode, hold.owner, linger}, hold.token, gone_by(hold.how, now));
     back.caller = which;
     back.held = true;
     back.held_since = hold.since;
@@ -210,13 +215,22 @@ void lock_table::convert(hold_id which, claim_mode to, clock::time_point now) {
         return;
     }
     const auto& hold = *found->second;
-    const auto id = next_id();
-    requests_.emplace(id, pending_request{pending_request::kind::convert, which, now, {}, to});
+    auto& tenure = *tenures_.at(hold.tenure);
+    if (to == claim_mode::exclusive && tenure.unanswered) {
+        // An old request for a share, arriving late, would take the exclusive lock away unnoticed.
+        actions_.emplace_back(finish_convert{
+            which,
+            {errc::outcome_unknown, "an earlier request was never answered; acquire it anew"},
+            {}});
+        return;
+    }
     if (to == claim_mode::shared) {
         // From now on the store may know no more than a share.
-        tenures_.at(hold.tenure)->doubtful = true;
-        renewal_.change_mode(hold.tenure, to);
+        tenure.downgraded = true;
+        renewal_.change_mode(tenure.id, to);
     }
+    const auto id = next_id();
+    requests_.emplace(id, pending_request{pending_request::kind::convert, which, now, {}, to});
     actions_.emplace_back(send_acquire{id,
                                        {hold.name, to, 1, 0, hold.owner, hold.how.ttl, 1},
                                        now + settings_.contention.request_timeout,
@@ -228,15 +242,22 @@ void lock_table::on_convert_reply(const pending_request& request, const engines:
     using outcome = engines::acquire_reply::outcome;
     const auto found = holds_.find(request.of);
     if (found == holds_.end() || found->second->lost) {
+        if (found != holds_.end()) {
+            found->second->expires_by =
+                gone_by(found->second->how, now);  // it may have been granted anew
+        }
         actions_.emplace_back(
             finish_convert{request.of, {errc::lost, "the lease ended meanwhile"}, {}});
         return;
     }
     auto& hold = *found->second;
     if (reply.result != outcome::granted) {
-        if (request.to == claim_mode::shared && reply.error.code != errc::outcome_unknown) {
-            tenures_.at(hold.tenure)->doubtful = false;
-            renewal_.change_mode(hold.tenure, hold.mode);
+        auto& kept = *tenures_.at(hold.tenure);
+        if (reply.error.code == errc::outcome_unknown) {
+            kept.unanswered = true;
+        } else if (request.to == claim_mode::shared) {
+            kept.downgraded = false;
+            renewal_.change_mode(kept.id, hold.mode);
         }
         auto why = reply.result == outcome::busy ? failure{errc::busy, "other readers are there"}
                                                  : reply.error;
@@ -248,7 +269,7 @@ void lock_table::on_convert_reply(const pending_request& request, const engines:
     tenure.mode = hold.mode = request.to;
     // After a hand-over the store knows only where the block of tokens starts.
     hold.token = std::max(hold.token, reply.first_token);
-    tenure.doubtful = false;
+    tenure.downgraded = false;
     actions_.emplace_back(finish_convert{request.of, {}, hold.token});
     auto& record = record_of(hold.name);
     if (record.tenure == tenure.id) {

@@ -44,8 +44,10 @@ struct lock_table::tenure_record {
     terms how;
     hold_id hold{};
     fencing_token first_token;
-    /// A downgrade was sent and not answered for certain: the store may let readers in.
-    bool doubtful{};
+    /// A downgrade was sent and not refused for certain: the store may let readers in.
+    bool downgraded{};
+    /// A request to acquire or convert it was never answered: it may still reach the store.
+    bool unanswered{};
 };
 
 /// What a caller holds, or held and has not let go of yet.

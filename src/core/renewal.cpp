@@ -113,7 +113,6 @@ renewal::batch renewal::next_batch(clock::time_point now) {
         }
         auto& one = found->second;
         one.under_way = true;
-        one.latest_attempt_at = now;
         schedule(one);
         result.ids.push_back(found->first);
         result.requests.push_back({one.what.name, one.what.mode, one.what.owner, one.what.how.ttl});
@@ -175,11 +174,6 @@ std::vector<renewal::event> renewal::on_replies(const std::vector<tenure_id>& id
 
 clock::time_point renewal::valid_until(tenure_id id) const {
     return items_.at(id).valid_until;
-}
-
-clock::time_point renewal::expires_by(tenure_id id) const {
-    const auto& one = items_.at(id);
-    return std::max(one.latest_sent_at, one.latest_attempt_at) + one.what.how.ttl;
 }
 
 }  // namespace holdfast::core

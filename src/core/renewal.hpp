@@ -67,8 +67,6 @@ public:
 
     [[nodiscard]] clock::time_point wake_at() const noexcept { return heap_.next(); }
     [[nodiscard]] clock::time_point valid_until(tenure_id id) const;
-    /// When the store will have forgotten it, if nothing more reaches it.
-    [[nodiscard]] clock::time_point expires_by(tenure_id id) const;
     [[nodiscard]] std::size_t size() const noexcept { return items_.size(); }
 
 private:
@@ -77,8 +75,6 @@ private:
         timer wake;
         clock::time_point valid_until;
         clock::time_point latest_sent_at;
-        /// Whether or not it was answered: the store may count its ttl from here.
-        clock::time_point latest_attempt_at;
         clock::time_point due_at;
         clock::time_point suspected_at;
         bool under_way{};
