@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <ctime>
 #include <iomanip>
 #include <sstream>
 #include <system_error>
@@ -26,6 +27,18 @@ nanoseconds time_of(const std::function<void()>& work) {
     const auto start = std::chrono::steady_clock::now();
     work();
     return std::chrono::steady_clock::now() - start;
+}
+
+nanoseconds processor_time_of(const std::function<void()>& work) {
+    const auto now = [] {
+        timespec reading{};
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &reading);
+        return nanoseconds{std::chrono::seconds{reading.tv_sec}} +
+               nanoseconds{static_cast<double>(reading.tv_nsec)};
+    };
+    const auto start = now();
+    work();
+    return now() - start;
 }
 
 nanoseconds median(std::vector<nanoseconds> values) {

@@ -26,6 +26,8 @@ private:
 
 /// How long `work` takes.
 [[nodiscard]] nanoseconds time_of(const std::function<void()>& work);
+/// How much processor time `work` takes on this thread: for work that never waits, whatever else runs.
+[[nodiscard]] nanoseconds processor_time_of(const std::function<void()>& work);
 [[nodiscard]] nanoseconds median(std::vector<nanoseconds> values);
 
 /// Two ways to do a thing, measured in turns so that what else the machine does hits both alike.

@@ -13,7 +13,7 @@ std::vector<figure> reentry() {
     const auto before = client.requests();
     std::vector<nanoseconds> times;
     for (int round = 0; round < 31; ++round) {
-        times.push_back(time_of([&] {
+        times.push_back(processor_time_of([&] {
                             for (std::size_t i = 0; i < operations; ++i) {
                                 mutex.lock();
                                 mutex.unlock();
@@ -25,8 +25,8 @@ std::vector<figure> reentry() {
     mutex.unlock();
     const auto each = median(std::move(times));
     return {
-        {"recursive_mutex: re-entrant lock + unlock", text(each.count(), 0) + " ns", "≤ 100 ns",
-         each.count() <= 100},
+        {"recursive_mutex: re-entrant lock + unlock, processor time", text(each.count(), 0) + " ns",
+         "≤ 100 ns", each.count() <= 100},
         {"recursive_mutex: store requests during " + std::to_string(31 * operations) + " re-entries",
          std::to_string(requests), "0", requests == 0}};
 }

@@ -18,6 +18,20 @@ std::string_view to_string(release_outcome outcome) noexcept {
     return "unknown";
 }
 
+errc detail::hold::loss() const noexcept {
+    if (const auto told = loss_.load(std::memory_order_acquire); told != errc{}) {
+        return told;
+    }
+    if (session_->forked()) {
+        return errc::forked;  // it belongs to the parent
+    }
+    const auto now = clock::now();
+    if (now < valid_until()) {
+        return {};
+    }
+    return now >= longest_ ? errc::max_hold_exceeded : errc::lost;
+}
+
 std::stop_token detail::hold::lost() const noexcept {
     if (stop_.stop_requested() || loss() == errc{}) {
         return stop_.get_token();

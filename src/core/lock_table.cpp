@@ -186,9 +186,10 @@ void lock_table::shut_down(clock::time_point now) {
 std::vector<unreleased_lock> lock_table::unreleased() const {
     auto result = refused_at_shutdown_;
     for (const auto& [id, back] : releases_) {
-        if (back->at_shutdown || back->caller != 0) {
-            result.push_back({back->request.name, back->token, back->way.trouble()});
-        }
+        result.push_back({back->request.name, back->token, back->way.trouble()});
+    }
+    for (const auto& [id, who] : contests_) {
+        result.push_back({who->name, {}, {errc::outcome_unknown, "a request for it was under way"}});
     }
     return result;
 }

@@ -89,7 +89,7 @@ public:
     /// Ends all waiting, tells every holder, gives everything back.
     void shut_down(clock::time_point now);
 
-    /// What was given back on shutting down and has not been confirmed.
+    /// After `shut_down`: what may still be ours in the store.
     [[nodiscard]] std::vector<unreleased_lock> unreleased() const;
 
     [[nodiscard]] bool wants_watch(const std::string& name) const;
@@ -124,6 +124,7 @@ private:
         clock::time_point sent_at;
         std::vector<tenure_id> tenures{};
         claim_mode to{};
+        std::uint32_t attempts{};
     };
 
     [[nodiscard]] std::uint64_t next_id() noexcept { return ++last_id_; }
@@ -167,6 +168,8 @@ private:
     void finish_call(release_record& what, clock::time_point now);
     void finish(release_record& what, clock::time_point now);
     void on_release_timer(release_record& what, clock::time_point now);
+    void send_convert(const hold_record& hold, claim_mode to, std::uint32_t attempts,
+                      clock::time_point now);
     void on_convert_reply(const pending_request& request, const engines::acquire_reply& reply,
                           clock::time_point now);
     void run_renewals(clock::time_point now);

@@ -184,8 +184,9 @@ void lock_table::on_release_timer(release_record& what, clock::time_point now) {
 /// Tells the caller how it went so far, and lets the queue go on.
 void lock_table::finish_call(release_record& what, clock::time_point now) {
     const auto outcome = what.way.outcome(what.held);
-    const auto kind =
-        outcome == release_outcome::unknown ? event_kind::release_unconfirmed : event_kind::released;
+    const auto kind = outcome == release_outcome::unknown    ? event_kind::release_unconfirmed
+                      : outcome == release_outcome::released ? event_kind::released
+                                                             : event_kind::lost;
     tell(kind, what.request.name, what.request.owner, what.token, now - what.held_since,
          what.way.trouble());
     actions_.emplace_back(finish_release{std::exchange(what.caller, 0), outcome, what.way.trouble()});
@@ -229,12 +230,18 @@ void lock_table::convert(hold_id which, claim_mode to, clock::time_point now) {
         tenure.downgraded = true;
         renewal_.change_mode(tenure.id, to);
     }
+    send_convert(hold, to, 1, now);
+}
+
+void lock_table::send_convert(const hold_record& hold, claim_mode to, std::uint32_t attempts,
+                              clock::time_point now) {
     const auto id = next_id();
-    requests_.emplace(id, pending_request{pending_request::kind::convert, which, now, {}, to});
+    requests_.emplace(id,
+                      pending_request{pending_request::kind::convert, hold.id, now, {}, to, attempts});
     actions_.emplace_back(send_acquire{id,
                                        {hold.name, to, 1, 0, hold.owner, hold.how.ttl, 1},
                                        now + settings_.contention.request_timeout,
-                                       which});
+                                       hold.id});
 }
 
 void lock_table::on_convert_reply(const pending_request& request, const engines::acquire_reply& reply,
@@ -255,6 +262,13 @@ void lock_table::on_convert_reply(const pending_request& request, const engines:
         auto& kept = *tenures_.at(hold.tenure);
         if (reply.error.code == errc::outcome_unknown) {
             kept.unanswered = true;
+            // Asking for a share again does no harm, and settles what the store knows.
+            constexpr std::uint32_t most_attempts = 3;
+            if (request.to == claim_mode::shared && request.attempts < most_attempts &&
+                now < validity(hold)) {
+                send_convert(hold, request.to, request.attempts + 1, now);
+                return;
+            }
         } else if (request.to == claim_mode::shared) {
             kept.downgraded = false;
             renewal_.change_mode(kept.id, hold.mode);

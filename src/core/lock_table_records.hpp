@@ -93,7 +93,7 @@ struct lock_table::release_record {
     bool held{};
     /// The name's queue waits for it before it contends again.
     bool queue_waits{};
-    /// Whether `unreleased` reports it.
+    /// Whether `unreleased` reports a refusal.
     bool at_shutdown{};
 
     release_record(release_id number, engines::release_request what, fencing_token its_token,

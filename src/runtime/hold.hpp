@@ -42,16 +42,7 @@ public:
         return valid_until_.load(std::memory_order_acquire);
     }
     /// Why it is over, or no error.
-    [[nodiscard]] errc loss() const noexcept {
-        if (const auto told = loss_.load(std::memory_order_acquire); told != errc{}) {
-            return told;
-        }
-        const auto now = clock::now();
-        if (now < valid_until()) {
-            return {};
-        }
-        return now >= longest_ ? errc::max_hold_exceeded : errc::lost;
-    }
+    [[nodiscard]] errc loss() const noexcept;
     [[nodiscard]] clock::duration remaining() const noexcept {
         return loss() == errc{} ? valid_until() - clock::now() : clock::duration::zero();
     }

@@ -1,5 +1,6 @@
 #include <runtime/session.hpp>
 
+#include <holdfast/detail/deadline.hpp>
 #include <runtime/fork_guard.hpp>
 #include <runtime/parking.hpp>
 
@@ -27,10 +28,13 @@ namespace {
 
 [[nodiscard]] core::table_settings settings_from(const client_options& options,
                                                  const owner_id& client) {
+    const auto bounded = [](std::chrono::milliseconds wait) {
+        return std::min<std::chrono::milliseconds>(wait, longest_wait);  // so that sums do not overflow
+    };
     core::table_settings settings;
-    settings.contention.request_timeout = options.request_timeout;
-    settings.contention.outage_patience = options.outage_patience;
-    settings.handover = {options.handover_count, options.handover_time};
+    settings.contention.request_timeout = bounded(options.request_timeout);
+    settings.contention.outage_patience = bounded(options.outage_patience);
+    settings.handover = {options.handover_count, bounded(options.handover_time)};
     settings.observed = options.events != nullptr;
     settings.seed = client.low;
     return settings;
@@ -311,7 +315,7 @@ release_outcome session::release(const hold& which, std::chrono::milliseconds li
     drive(
         [&](core::lock_table& table, clock::time_point now) {
             calls_.emplace(which.number(), mine);
-            table.release_hold(which.number(), linger, now);
+            table.release_hold(which.number(), std::clamp(linger, {}, promises_.maximum_ttl), now);
         },
         mine.get());
     wait(mine);
@@ -348,11 +352,12 @@ std::vector<unreleased> session::shut_down(std::chrono::milliseconds timeout) {
     if (forked() || closed_.load()) {
         return left;
     }
-    const auto deadline = clock::now() + timeout;
+    const auto deadline = deadline_after(timeout);
     drive([](core::lock_table& table, clock::time_point now) { table.shut_down(now); });
     const auto pending = [&] {
         const std::lock_guard lock{guard_};
-        return table_.count().releases > 0;
+        const auto count = table_.count();
+        return count.releases + count.contests > 0;
     };
     // Rarely more than a round: the answers come on other threads, or have come already.
     for (auto pause = std::chrono::microseconds{50}; pending() && clock::now() < deadline;

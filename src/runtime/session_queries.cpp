@@ -1,4 +1,4 @@
-#include <runtime/fork_guard.hpp>
+#include <holdfast/detail/deadline.hpp>
 #include <runtime/session.hpp>
 
 #include <condition_variable>
@@ -60,7 +60,7 @@ Reply session::ask(const Start& start) {
         }
         requests_.fetch_add(1, std::memory_order_relaxed);
         start(*engine_,
-              engines::call{clock::now() + options_.request_timeout, engines::caller::may_block},
+              engines::call{deadline_after(options_.request_timeout), engines::caller::may_block},
               [mine](Reply reply) {
                   mine->reply = std::move(reply);
                   mine->there.store(true, std::memory_order_release);
@@ -90,6 +90,9 @@ engines::revoke_reply session::revoke(const engines::revoke_request& request) {
 }
 
 engines::latch_reply session::latch(engines::latch_request request) {
+    if (forked()) {  // before the mutex, which nobody may ever unlock here
+        return {0, false, {errc::forked, "make a new client after fork"}};
+    }
     request.request = identity_.client;
     {
         const std::lock_guard lock{guard_};
@@ -113,12 +116,17 @@ failure session::wait_for_latch(const std::string& name, clock::time_point deadl
     const auto opened = std::make_shared<occurrence>();
     std::unique_ptr<engines::subscription> watch;
     std::uint64_t seen = 0;
+    auto patience_ends = deadline_after(options_.outage_patience);
     while (true) {
         const auto reply = latch({engines::latch_request::operation::read, name, 0, {}, {}});
-        if (reply.error) {
+        const bool passing =
+            reply.error.code == errc::store_unavailable || reply.error.code == errc::outcome_unknown;
+        if (!reply.error) {
+            patience_ends = deadline_after(options_.outage_patience);
+        } else if (!passing || clock::now() >= std::min(patience_ends, deadline)) {
             return reply.error;
         }
-        if (reply.count == 0) {
+        if (!reply.error && reply.count == 0) {
             return {};
         }
         if (stop.stop_requested()) {
@@ -135,8 +143,10 @@ failure session::wait_for_latch(const std::string& name, clock::time_point deadl
             watch = engine_->watch(name, [opened] { opened->happen(); });
             continue;  // what happened before the watch was not seen
         }
-        // Woken by the latch; once a second in case a notification was lost.
-        opened->wait(seen, std::min(deadline, clock::now() + std::chrono::seconds{1}), stop);
+        // Woken by the latch; once a second in case a notification was lost, sooner while the store is
+        // away.
+        const auto pause = passing ? std::chrono::milliseconds{100} : std::chrono::milliseconds{1000};
+        opened->wait(seen, std::min<clock::time_point>(deadline, clock::now() + pause), stop);
     }
 }
 

@@ -29,7 +29,9 @@ template <class Clock, class Duration, class Attempt>
 [[nodiscard]] auto attempt_until(const std::chrono::time_point<Clock, Duration>& until,
                                  const Attempt& attempt) {
     while (true) {
-        auto result = attempt(deadline_after(until - Clock::now()));
+        const auto now = Clock::now();
+        // Compared first: the difference to the end of time does not fit into a duration.
+        auto result = attempt(until > now ? deadline_after(until - now) : clock::now());
         if (result || Clock::now() >= until) {
             return result;
         }
