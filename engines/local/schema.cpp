@@ -9,9 +9,9 @@ namespace {
 
 constexpr const char* tables = R"(
 CREATE TABLE hold(
-    name BLOB NOT NULL, owner BLOB NOT NULL, mode INT NOT NULL, permits INT NOT NULL, permit_limit INT NOT NULL,
-    token INT NOT NULL, token_count INT NOT NULL, since INT NOT NULL, expires INT NOT NULL,
-    lingering INT NOT NULL, PRIMARY KEY(name, owner)) WITHOUT ROWID;
+    name BLOB NOT NULL, owner BLOB NOT NULL, mode INT NOT NULL, permits INT NOT NULL,
+    permit_limit INT NOT NULL, token INT NOT NULL, token_count INT NOT NULL, since INT NOT NULL,
+    expires INT NOT NULL, lingering INT NOT NULL, PRIMARY KEY(name, owner)) WITHOUT ROWID;
 CREATE TABLE client(
     sequence INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, host BLOB NOT NULL, card_pid INT NOT NULL,
     program BLOB NOT NULL, label BLOB NOT NULL, pid INT NOT NULL, start_time INT NOT NULL,

@@ -51,7 +51,7 @@ TEST_F(local_engine, a_lease_nobody_renews_expires) {
     const auto deadline = clock::now() + patience;
     auto reply = acquire(*b_, exclusive("stock", owner_of(bob_)));
     while (reply.result == busy && clock::now() < deadline) {
-        std::this_thread::sleep_for(reply.retry_after);
+        std::this_thread::sleep_for(reply.retry_after);  // not a guess: what the store said
         reply = acquire(*b_, exclusive("stock", owner_of(bob_)));
     }
     EXPECT_EQ(reply.result, granted);

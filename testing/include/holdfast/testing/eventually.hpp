@@ -21,7 +21,7 @@ template <class Condition>
         if (std::chrono::steady_clock::now() >= deadline) {
             return false;
         }
-        std::this_thread::sleep_for(between_questions);
+        std::this_thread::sleep_for(between_questions);  // not a guess: the condition is asked again
     }
 }
 
