@@ -125,13 +125,29 @@ TEST_F(lock_table_convert, renewal_that_falls_into_a_downgrade_asks_for_no_more_
     let_go(id);
 }
 
-TEST_F(lock_table_convert, downgrade_of_unknown_outcome_is_reported_as_such) {
+TEST_F(lock_table_convert, downgrade_of_unknown_outcome_is_asked_for_twice_more_and_reported_as_such) {
     const auto id = hold();
     convert(id, claim_mode::shared);
 
     answer(only<send_acquire>(), not_acquired(errc::outcome_unknown));
+    answer(only<send_acquire>(), not_acquired(errc::outcome_unknown));
+    answer(only<send_acquire>(), not_acquired(errc::outcome_unknown));
 
     EXPECT_EQ(only<finish_convert>().error.code, errc::outcome_unknown);
+    let_go(id);
+}
+
+TEST_F(lock_table_convert, downgrade_answered_at_the_second_time_of_asking_is_done) {
+    const auto id = hold();
+    convert(id, claim_mode::shared);
+    const auto first = only<send_acquire>();
+    answer(first, not_acquired(errc::outcome_unknown));
+    const auto second = only<send_acquire>();
+
+    answer(second, granted(7));
+
+    EXPECT_EQ(second.request.owner, first.request.owner);
+    EXPECT_FALSE(only<finish_convert>().error);
     let_go(id);
 }
 
