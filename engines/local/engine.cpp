@@ -105,7 +105,7 @@ void local_engine::dispatch(Lines lines, call how, Reply blank, completion<Reply
     const worker_pool::verdict taken = workers_.submit(how.deadline, std::move(job));
     lock.unlock();
     if (taken != worker_pool::verdict::run) {
-        job(taken);
+        job(taken);  // NOLINT(bugprone-use-after-move): a job that was not taken is still ours
     }
 }
 
@@ -181,6 +181,7 @@ void local_engine::renew(std::vector<renew_request> batch, call how,
                          completion<std::vector<renew_reply>> done) {
     std::vector<renew_reply> blank(batch.size());
     std::vector<call_order::line> lines;
+    lines.reserve(batch.size());
     for (const renew_request& request : batch) {
         lines.push_back(line_of(request.name));
     }

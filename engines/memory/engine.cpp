@@ -179,8 +179,7 @@ public:
                     done(std::move(reply));
                 }},
                 [&](store_model& model, clock::time_point now) {
-                    const revoke_reply reply =
-                        model.revoke(request, now, std::chrono::system_clock::now());
+                    revoke_reply reply = model.revoke(request, now, std::chrono::system_clock::now());
                     if (reply.result == revoke_reply::outcome::revoked) {
                         told.assign(store_->members.begin(), store_->members.end());
                     }

@@ -46,10 +46,10 @@ public:
     client();
     /// `memory:[name]` (this process), `local:[path]` (this host).
     /// Throws `std::system_error` with an `errc` when the store cannot be used.
-    explicit client(const std::string& store, client_options options = {});
+    explicit client(const std::string& store, const client_options& options = {});
     /// Over an engine made elsewhere.
     explicit client(std::unique_ptr<engines::engine> engine, const engines::client_identity& identity,
-                    client_options options = {});
+                    const client_options& options = {});
     client(const client&) = delete;
     client& operator=(const client&) = delete;
     /// `shutdown` with two seconds.

@@ -66,11 +66,11 @@ void keep_forever(std::shared_ptr<detail::session> inherited) {
 
 client::client() : client{default_store()} {}
 
-client::client(const std::string& store, client_options options)
+client::client(const std::string& store, const client_options& options)
     : session_{open_session(store, options)} {}
 
 client::client(std::unique_ptr<engines::engine> engine, const engines::client_identity& identity,
-               client_options options)
+               const client_options& options)
     : session_{make_session(std::move(engine), identity, options)} {}
 
 client::~client() {

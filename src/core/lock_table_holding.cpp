@@ -94,7 +94,11 @@ void lock_table::release_hold(hold_id which, std::chrono::milliseconds linger, c
     }
     auto& hold = *found->second;
     if (!hold.lost && now >= validity(hold) && !planted(bug::deadline_ignored)) {
-        lose(hold.tenure, {errc::lost, "its deadline had passed when it was released"}, now);
+        const bool too_long = hold.how.max_hold && now >= hold.since + *hold.how.max_hold;
+        lose(hold.tenure,
+             {too_long ? errc::max_hold_exceeded : errc::lost,
+              "its deadline had passed when it was released"},
+             now);
     }
     if (hold.lost) {
         // Nothing to wait for. If the store still has it, free it rather than let its ttl run.

@@ -13,10 +13,9 @@ constexpr auto never = clock::time_point::max();
 
 }  // namespace
 
-void renewal::add(tenure_id id, tenure what) {
-    const auto sent_at = what.sent_at;
-    auto& one = items_.try_emplace(id, id, std::move(what)).first->second;
-    extend(one, sent_at);
+void renewal::add(tenure_id id, const tenure& what) {
+    auto& one = items_.try_emplace(id, id, what).first->second;
+    extend(one, what.sent_at);
     schedule(one);
 }
 

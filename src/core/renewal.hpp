@@ -52,7 +52,7 @@ public:
     };
 
     /// Starts when the grant is known. `sent_at` is when the request that brought it left.
-    void add(tenure_id id, tenure what);
+    void add(tenure_id id, const tenure& what);
     void remove(tenure_id id);
     void change_mode(tenure_id id, claim_mode mode);
     /// Renew everything as soon as possible: something happened that may have ended leases.
@@ -80,7 +80,7 @@ private:
         bool under_way{};
         bool jeopardy_told{};
 
-        item(tenure_id id, tenure t) : what{std::move(t)}, wake{id} {}
+        item(tenure_id id, const tenure& granted) : what{granted}, wake{id} {}
     };
 
     void schedule(item& one);

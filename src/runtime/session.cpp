@@ -353,6 +353,7 @@ std::vector<unreleased> session::shut_down(std::chrono::milliseconds timeout) {
         return left;
     }
     const auto deadline = deadline_after(timeout);
+    closing_.request_stop();
     drive([](core::lock_table& table, clock::time_point now) { table.shut_down(now); });
     const auto pending = [&] {
         const std::lock_guard lock{guard_};

@@ -133,6 +133,8 @@ private:
     std::mutex watch_guard_;
     std::map<std::string, std::unique_ptr<engines::subscription>> watches_;
 
+    /// Stopped when the client shuts down, for those who wait for a latch.
+    std::stop_source closing_;
     std::atomic<std::uint64_t> requests_{0};
     std::atomic<bool> closed_{false};
     std::atomic<std::uint32_t> engine_users_{0};

@@ -2,6 +2,7 @@
 #include <runtime/session.hpp>
 
 #include <condition_variable>
+#include <thread>
 #include <utility>
 
 /// The calls of a session that need nothing from the core: a question, an answer.
@@ -20,15 +21,16 @@ public:
         changed_.notify_all();
     }
 
-    /// Waits until it has happened more often than `seen`. False at the deadline or when stopped.
-    bool wait(std::uint64_t& seen, clock::time_point deadline, const std::stop_token& stop) {
+    /// Waits until it has happened more often than `seen`, the deadline, or a stop of either kind.
+    void wait(std::uint64_t& seen, clock::time_point deadline, const std::stop_token& stop,
+              const std::stop_token& closing) {
         const std::stop_callback wake{stop, [this] { happen(); }};
+        const std::stop_callback end{closing, [this] { happen(); }};
         std::unique_lock lock{guard_};
         const auto news = [&] { return count_ > seen; };
         const auto until = std::chrono::steady_clock::now() + (deadline - clock::now());
-        const bool happened = changed_.wait_until(lock, until, news);
+        changed_.wait_until(lock, until, news);
         seen = count_;
-        return happened && !stop.stop_requested();
     }
 
 private:
@@ -108,6 +110,7 @@ engines::latch_reply session::latch(engines::latch_request request) {
         if (reply.error.code != errc::outcome_unknown || clock::now() >= deadline) {
             return reply;
         }
+        std::this_thread::sleep_for(std::chrono::milliseconds{1});
     }
 }
 
@@ -129,6 +132,9 @@ failure session::wait_for_latch(const std::string& name, clock::time_point deadl
         if (!reply.error && reply.count == 0) {
             return {};
         }
+        if (closing_.stop_requested()) {
+            return {errc::shut_down, "the client has been shut down"};
+        }
         if (stop.stop_requested()) {
             return {errc::cancelled, "the caller stopped waiting"};
         }
@@ -146,7 +152,8 @@ failure session::wait_for_latch(const std::string& name, clock::time_point deadl
         // Woken by the latch; once a second in case a notification was lost, sooner while the store is
         // away.
         const auto pause = passing ? std::chrono::milliseconds{100} : std::chrono::milliseconds{1000};
-        opened->wait(seen, std::min<clock::time_point>(deadline, clock::now() + pause), stop);
+        opened->wait(seen, std::min<clock::time_point>(deadline, clock::now() + pause), stop,
+                     closing_.get_token());
     }
 }
 

@@ -31,7 +31,7 @@ TEST_F(loss_test, a_lease_is_lost_by_the_local_clock_when_the_store_never_answer
 
 TEST_F(loss_test, a_lease_ends_here_before_the_store_gives_the_lock_to_another) {
     const auto held = mutex{client_, "stock", soon_lost}.acquire();
-    plan_->go_silent();
+    plan_->cut_off();
     const auto taken_over = elsewhere_.acquire();
     EXPECT_FALSE(held);
     EXPECT_GT(taken_over.token(), held.token());

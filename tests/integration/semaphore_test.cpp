@@ -74,9 +74,9 @@ TEST_F(semaphore_test, a_permit_is_renewed) {
     EXPECT_TRUE(permit);
 }
 
-TEST_F(semaphore_test, the_permit_of_a_silent_holder_returns_after_its_ttl) {
+TEST_F(semaphore_test, the_permit_of_a_holder_that_is_cut_off_returns_after_its_ttl) {
     const auto permit = semaphore(client_, "brief", 1, {.ttl = 100ms}).acquire();
-    plan_->go_silent();
+    plan_->cut_off();
     EXPECT_TRUE(semaphore(other_, "brief", 1).try_acquire_for(patience).has_value());
     EXPECT_FALSE(permit);
 }

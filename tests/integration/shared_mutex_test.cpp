@@ -172,9 +172,9 @@ TEST_F(shared_mutex_test, whoever_counts_as_the_writer_is_the_writer_in_the_stor
     let_go();
 }
 
-TEST_F(shared_mutex_test, a_reader_that_falls_silent_keeps_writers_out_no_longer_than_its_ttl) {
+TEST_F(shared_mutex_test, a_reader_that_is_cut_off_keeps_writers_out_no_longer_than_its_ttl) {
     const auto reading = shared_mutex{client_, "catalogue", {.ttl = 100ms}}.acquire_shared();
-    plan_->go_silent();
+    plan_->cut_off();
     EXPECT_TRUE(far_.try_lock_for(patience));
     EXPECT_FALSE(reading);
     far_.unlock();

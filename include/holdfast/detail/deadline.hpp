@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 
 #include <holdfast/clock.hpp>
@@ -23,16 +24,30 @@ template <class Rep, class Period>
     return clock::now() + std::chrono::ceil<clock::duration>(wait);
 }
 
+/// How long it is until `until`, zero when it has passed. Does not overflow for the first and last
+/// moments of any clock.
+template <class Clock, class Duration>
+[[nodiscard]] clock::duration time_left(const std::chrono::time_point<Clock, Duration>& until) {
+    using seconds = std::chrono::duration<double>;
+    const auto now = Clock::now();
+    const auto roughly = seconds{until.time_since_epoch()} - seconds{now.time_since_epoch()};
+    if (roughly >= seconds{longest_wait}) {
+        return longest_wait;
+    }
+    if (roughly <= -seconds{longest_wait}) {
+        return clock::duration::zero();
+    }
+    return std::max(std::chrono::ceil<clock::duration>(until - now), clock::duration::zero());
+}
+
 /// Calls `attempt(deadline)` until it succeeds or `Clock` says that `until` has passed. A clock
 /// that was set back meanwhile gets the rest of its time.
 template <class Clock, class Duration, class Attempt>
 [[nodiscard]] auto attempt_until(const std::chrono::time_point<Clock, Duration>& until,
                                  const Attempt& attempt) {
     while (true) {
-        const auto now = Clock::now();
-        // Compared first: the difference to the end of time does not fit into a duration.
-        auto result = attempt(until > now ? deadline_after(until - now) : clock::now());
-        if (result || Clock::now() >= until) {
+        auto result = attempt(clock::now() + time_left(until));
+        if (result || time_left(until) == clock::duration::zero()) {
             return result;
         }
     }
