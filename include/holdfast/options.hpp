@@ -40,7 +40,8 @@ enum class scope : std::uint8_t { process, host, fleet };
 struct client_options {
     /// Words of your own for `holdfast list` ("billing worker 3").
     std::string label{};
-    /// Refuse any store whose locks do not exclude at least this much.
+    /// Refuse any store whose locks do not exclude at least this much. `HOLDFAST_REQUIRE` may ask for
+    /// more.
     scope require{scope::process};
     /// Told of every event, on a thread of the client's own.
     std::shared_ptr<observer> events{};

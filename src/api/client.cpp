@@ -3,6 +3,7 @@
 #include <core/names.hpp>
 #include <runtime/session.hpp>
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -29,13 +30,29 @@ using namespace std::chrono_literals;
     return "unknown";
 }
 
+/// What `HOLDFAST_REQUIRE` asks for: an operator may demand more than a program does, never less.
+[[nodiscard]] scope required_by_environment() {
+    const char* const wanted = std::getenv("HOLDFAST_REQUIRE");
+    if (wanted == nullptr || *wanted == '\0') {
+        return scope::process;
+    }
+    for (const auto reach : {scope::process, scope::host, scope::fleet}) {
+        if (text(reach) == wanted) {
+            return reach;
+        }
+    }
+    failure{errc::bad_configuration, "write process, host or fleet"}.raise("HOLDFAST_REQUIRE is " +
+                                                                           core::quote_name(wanted));
+}
+
 [[nodiscard]] std::shared_ptr<detail::session> make_session(std::unique_ptr<engines::engine> engine,
                                                             const engines::client_identity& identity,
                                                             const client_options& options) {
     const auto& promises = engine->promises();
-    if (promises.reach < options.require) {
+    const auto required = std::max(options.require, required_by_environment());
+    if (promises.reach < required) {
         failure{errc::guarantee_not_met, "its locks exclude " + promises.reach_text + ", but " +
-                                             std::string{text(options.require)} +
+                                             std::string{text(required)} +
                                              " is required; use a store that all hosts share"}
             .raise("store " + engine->address());
     }

@@ -268,6 +268,17 @@ TEST(address_test, an_error_says_which_addresses_there_are) {
     EXPECT_NE(error_text_of([] { client{"nonsense"}; }).find("memory:"), std::string::npos);
 }
 
+TEST(address_test, what_the_environment_requires_counts_even_if_the_program_requires_less) {
+    ASSERT_EQ(setenv("HOLDFAST_REQUIRE", "fleet", 1), 0);
+    EXPECT_EQ(error_of([] { client("memory:"); }), errc::guarantee_not_met);
+    ASSERT_EQ(setenv("HOLDFAST_REQUIRE", "process", 1), 0);
+    EXPECT_NO_THROW(client("memory:"));
+    EXPECT_EQ(error_of([] { client("memory:", {.require = scope::fleet}); }), errc::guarantee_not_met);
+    ASSERT_EQ(setenv("HOLDFAST_REQUIRE", "everybody", 1), 0);
+    EXPECT_EQ(error_of([] { client("memory:"); }), errc::bad_configuration);
+    ASSERT_EQ(unsetenv("HOLDFAST_REQUIRE"), 0);
+}
+
 TEST(address_test, a_store_that_keeps_out_less_than_required_is_refused) {
     const auto directory =
         std::filesystem::temp_directory_path() / owner_id::random_client().client_text();
