@@ -10,7 +10,7 @@ bare_sqlite::bare_sqlite(const std::filesystem::path& file) {
     if (sqlite3_open(file.c_str(), &database_) != SQLITE_OK ||
         sqlite3_exec(
             database_,
-            "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
+            "PRAGMA page_size=1024; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
             "CREATE TABLE hold(name TEXT PRIMARY KEY, owner BLOB, token INTEGER) WITHOUT ROWID;"
             "INSERT INTO hold VALUES('a', x'00112233445566778899aabbccddeeff', 1);",
             nullptr, nullptr, nullptr) != SQLITE_OK) {

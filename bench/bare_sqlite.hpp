@@ -9,7 +9,7 @@ struct sqlite3_stmt;
 namespace bench {
 
 /// The least that a lock on SQLite could do: an immediate transaction that writes one row, with
-/// prepared statements and the settings of the local store (WAL, synchronous NORMAL).
+/// prepared statements and the settings of the local store (WAL, synchronous NORMAL, pages of 1 KiB).
 class bare_sqlite {
 public:
     explicit bare_sqlite(const std::filesystem::path& file);
