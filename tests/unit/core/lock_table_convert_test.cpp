@@ -184,6 +184,22 @@ TEST_F(lock_table_convert, upgrade_gets_a_new_token) {
     let_go(id);
 }
 
+TEST_F(lock_table_convert,
+       upgrade_is_refused_when_an_earlier_request_for_the_share_was_never_answered) {
+    const auto id = acquire(shared());
+    answer(only<send_acquire>(), not_acquired(errc::outcome_unknown));
+    at(table.wake_at() - start);
+    answer(only<send_acquire>(), granted(7));
+    static_cast<void>(only<finish_acquire>());
+
+    convert(id, claim_mode::exclusive);
+
+    // The first request may still arrive, and would be taken for a downgrade.
+    EXPECT_EQ(only<finish_convert>().error.code, errc::outcome_unknown);
+    EXPECT_TRUE(all<send_acquire>().empty());
+    let_go(id);
+}
+
 TEST_F(lock_table_convert, upgraded_lease_is_renewed_as_exclusive) {
     const auto id = hold(shared());
     converted(id, claim_mode::exclusive, 9);
