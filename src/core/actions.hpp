@@ -49,6 +49,11 @@ struct update_watch {
     std::string name;
 };
 
+/// The call's turn is a few microseconds away: its thread had better be awake by then.
+struct stand_by {
+    waiter_id id{};
+};
+
 /// The call is over. No error: granted.
 struct finish_acquire {
     waiter_id id{};
@@ -86,7 +91,8 @@ struct tell_observer {
     event what;
 };
 
-using action = std::variant<send_acquire, send_renew, send_release, update_watch, finish_acquire,
-                            finish_release, finish_convert, set_validity, tell_loss, tell_observer>;
+using action =
+    std::variant<send_acquire, send_renew, send_release, update_watch, stand_by, finish_acquire,
+                 finish_release, finish_convert, set_validity, tell_loss, tell_observer>;
 
 }  // namespace holdfast::core

@@ -42,6 +42,17 @@ fencing_token local_queue::next_token() {
     return {first_.value + offset};
 }
 
+std::optional<waiter_id> local_queue::soon_after_hand_over() const noexcept {
+    if (!brief_ || waiting_.size() < awake) {
+        return std::nullopt;
+    }
+    return waiting_[awake - 1];
+}
+
+bool local_queue::soon_on_arrival() const noexcept {
+    return brief_ && waiting_.size() <= awake;
+}
+
 bool local_queue::may_hand_over(const handover_limits& limits, clock::time_point now) const noexcept {
     const bool token_left = used_ < reserved_ || planted(bug::handover_overruns_block);
     return !waiting_.empty() && token_left && used_ <= limits.count && now - since_ < limits.time;

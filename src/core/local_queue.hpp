@@ -40,16 +40,29 @@ public:
     void begin(fencing_token first, std::uint32_t count, clock::time_point now);
     /// The token for the next hold of this tenure.
     [[nodiscard]] fencing_token next_token();
+    /// A hold that is handed over now lasted this long.
+    void note_hold(clock::duration held) noexcept { brief_ = held < brief_hold; }
+    /// Waking a thread takes longer than a short hold. So while holds are short, threads are woken
+    /// before it is their turn: whom to wake now that one has left the queue, or whether the one that
+    /// came last need not fall asleep at all.
+    [[nodiscard]] std::optional<waiter_id> soon_after_hand_over() const noexcept;
+    [[nodiscard]] bool soon_on_arrival() const noexcept;
     /// Whether the lock may be passed on to the front.
     [[nodiscard]] bool may_hand_over(const handover_limits& limits,
                                      clock::time_point now) const noexcept;
 
 private:
+    static constexpr clock::duration brief_hold{std::chrono::microseconds{100}};
+    /// How many are kept awake. Measured with 64 threads on two processors: 0 → 18 µs per hold, 1 → 7,
+    /// 4 → 7.
+    static constexpr std::size_t awake = 2;
+
     std::deque<waiter_id> waiting_;
     fencing_token first_{};
     std::uint32_t reserved_{};
     std::uint32_t used_{};
     clock::time_point since_{};
+    bool brief_{};
 };
 
 }  // namespace holdfast::core

@@ -71,8 +71,10 @@ void lock_table::tell(event_kind kind, const std::string& name, const owner_id& 
     }
 }
 
-std::vector<action> lock_table::take_actions() {
-    return std::exchange(actions_, {});
+std::vector<action> lock_table::take_actions(std::vector<action> spare) {
+    spare.clear();
+    std::swap(spare, actions_);
+    return spare;
 }
 
 waiter_id lock_table::acquire(const claim& what, clock::time_point now) {
@@ -101,6 +103,9 @@ waiter_id lock_table::acquire(const claim& what, clock::time_point now) {
         start_contest(record, who, now, now);
     } else {
         tell(event_kind::contended, what.name, client_, {});
+        if (record.queue.soon_on_arrival()) {
+            actions_.emplace_back(stand_by{id});
+        }
     }
     return id;
 }

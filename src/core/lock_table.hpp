@@ -93,8 +93,8 @@ public:
     [[nodiscard]] std::vector<unreleased_lock> unreleased() const;
 
     [[nodiscard]] bool wants_watch(const std::string& name) const;
-    /// What is to be done, in order.
-    [[nodiscard]] std::vector<action> take_actions();
+    /// What is to be done, in order. `spare` lends its memory.
+    [[nodiscard]] std::vector<action> take_actions(std::vector<action> spare = {});
 
     /// How much is going on, for tests and leak checks.
     struct census {

@@ -76,12 +76,16 @@ bool lock_table::hand_over(tenure_record& tenure, const hold_record& from, clock
         return false;
     }
     const auto gone = from.id;
+    record.queue.note_hold(now - from.since);
     tell(event_kind::released, from.name, from.owner, from.token, now - from.since);
     actions_.emplace_back(finish_release{gone, release_outcome::released, {}});
     timers_.disarm(holds_.at(gone)->longest);
     holds_.erase(gone);
     record.queue.pop();
     grant(next, tenure, record.queue.next_token(), event_kind::handed_over, now);
+    if (const auto soon = record.queue.soon_after_hand_over()) {
+        actions_.emplace_back(stand_by{*soon});
+    }
     tidy(tenure.name);
     return true;
 }

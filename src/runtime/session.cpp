@@ -13,7 +13,10 @@ namespace holdfast::detail {
 /// A caller that waits for the core's answer. Shared with whoever wakes it.
 struct session::call {
     parking_spot spot;
-    // Guarded by the session's mutex.
+    /// It is about to be this call's turn.
+    std::atomic<bool> standing_by{false};
+    /// Whether there are errands, which the session's mutex guards.
+    std::atomic<bool> sent_for{false};
     std::vector<deed> errands;
     const core::claim* asked{};
     // The answer: written before `done` is set, read after.
@@ -89,7 +92,8 @@ void session::drive(const Step& step, const call* self) {
 
 session::aftermath session::collect() {
     aftermath rest;
-    for (auto& what : table_.take_actions()) {
+    doing_ = table_.take_actions(std::move(doing_));
+    for (auto& what : doing_) {
         carry_out(what, rest);
     }
     // Only ever moved forward here: a timer that fires early costs less than a system call per lock.
@@ -110,6 +114,7 @@ void session::carry_out(core::action& what, aftermath& rest) {
             return;
         }
         found->second->errands.emplace_back(std::forward<decltype(errand)>(errand));
+        found->second->sent_for.store(true, std::memory_order_release);
         rest.wake.push_back(found->second);
     };
     const auto answer = [&](core::waiter_id who, const auto& fill) {
@@ -127,6 +132,11 @@ void session::carry_out(core::action& what, aftermath& rest) {
         rest.deeds.emplace_back(std::move(*renew));
     } else if (auto* watch = std::get_if<core::update_watch>(&what)) {
         rest.deeds.emplace_back(std::move(*watch));
+    } else if (auto* soon = std::get_if<core::stand_by>(&what)) {
+        if (const auto found = calls_.find(soon->id); found != calls_.end()) {
+            found->second->standing_by.store(true, std::memory_order_release);
+            rest.wake.push_back(found->second);
+        }
     } else if (auto* got = std::get_if<core::finish_acquire>(&what)) {
         complete(*got, rest);
     } else if (auto* gone = std::get_if<core::finish_release>(&what)) {
@@ -268,15 +278,20 @@ void session::update_watch(const std::string& name) {
 
 /// Runs the caller's errands until its answer is there.
 void session::wait(const std::shared_ptr<call>& mine) {
-    while (!mine->done.load(std::memory_order_acquire)) {
-        std::vector<deed> errands;
-        {
-            const std::lock_guard lock{guard_};
-            errands.swap(mine->errands);
-        }
-        if (!errands.empty()) {
+    const auto answered = [&] { return mine->done.load(std::memory_order_acquire); };
+    const auto sent_for = [&] { return mine->sent_for.load(std::memory_order_acquire); };
+    while (!answered()) {
+        if (sent_for()) {
+            std::vector<deed> errands;
+            {
+                const std::lock_guard lock{guard_};
+                errands.swap(mine->errands);
+                mine->sent_for.store(false, std::memory_order_relaxed);
+            }
             perform(std::move(errands), engines::caller::may_block);
-        } else if (!mine->done.load(std::memory_order_acquire)) {
+        } else if (mine->standing_by.exchange(false, std::memory_order_acq_rel)) {
+            yield_until([&] { return answered() || sent_for(); });
+        } else {
             mine->spot.park();
         }
     }

@@ -17,6 +17,7 @@
 #include <holdfast/client.hpp>
 #include <runtime/hold.hpp>
 #include <runtime/notifier.hpp>
+#include <runtime/spinning.hpp>
 #include <runtime/timer.hpp>
 
 namespace holdfast::detail {
@@ -123,12 +124,14 @@ private:
     client_options options_;
     std::uint32_t generation_;
 
-    std::mutex guard_;
+    spinning_mutex guard_;
     core::lock_table table_;
     clock::time_point armed_for_{clock::time_point::max()};
     std::unordered_map<core::waiter_id, std::shared_ptr<call>> calls_;
     std::unordered_map<core::hold_id, std::shared_ptr<hold>> holds_;
     std::int64_t last_latch_request_{};
+    /// Only for `collect`, which would otherwise allocate it each time.
+    std::vector<core::action> doing_;
 
     std::mutex watch_guard_;
     std::map<std::string, std::unique_ptr<engines::subscription>> watches_;

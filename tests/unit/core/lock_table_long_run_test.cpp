@@ -327,6 +327,7 @@ private:
                                   [&](const send_renew& one) { send(who, one); },
                                   [&](const send_release& one) { send(who, one); },
                                   [&](const update_watch& one) { watch(who, one.name); },
+                                  [&](const stand_by&) {},
                                   [&](const finish_acquire& one) { finish(who, one); },
                                   [&](const finish_convert& one) { finish(who, one); },
                                   [&](const set_validity& one) { extend(who, one); },
