@@ -311,7 +311,8 @@ latch_reply local_engine::latch_now(const latch_request& request, clock::time_po
     return reply;
 }
 
-std::unique_ptr<subscription> local_engine::watch(std::string name, std::function<void()> hint) {
+std::unique_ptr<subscription> local_engine::watch(std::string name, lock_kind,
+                                                  std::function<void()> hint) {
     auto result = watcher_->watch(name, std::move(hint),
                                   [processes = std::weak_ptr{processes_}](const std::string& ended) {
                                       if (const auto still = processes.lock()) {

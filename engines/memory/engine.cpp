@@ -217,7 +217,7 @@ public:
                 [&](store_model& model, clock::time_point now) { return model.latch(request, now); });
     }
 
-    [[nodiscard]] std::unique_ptr<subscription> watch(std::string name,
+    [[nodiscard]] std::unique_ptr<subscription> watch(std::string name, lock_kind,
                                                       std::function<void()> hint) override {
         auto entry = std::make_shared<watch_entry>(watch_entry{self_, std::move(hint)});
         const std::lock_guard lock{store_->mutex};

@@ -35,6 +35,8 @@ struct guarantees {
     bool permits{};
     bool latches{};
     bool fair{};
+    /// Whether `replica_policy` means anything here.
+    bool replicas{};
     /// Whether a holder whose process died is noticed before its ttl ends.
     bool notices_dead_holders{};
     std::chrono::milliseconds minimum_ttl{};
@@ -70,6 +72,10 @@ struct acquire_request {
     std::chrono::milliseconds ttl{};
     /// How many consecutive tokens to reserve.
     std::uint32_t token_count{1};
+    lock_kind kind{lock_kind::mutex};
+    /// Only for `fair_mutex`: whether to stand in line, until granted or released, when it is busy.
+    bool queue{};
+    replica_policy replicas{};
 };
 
 struct acquire_reply {
@@ -89,6 +95,7 @@ struct renew_request {
     claim_mode mode{claim_mode::exclusive};
     owner_id owner;
     std::chrono::milliseconds ttl{};
+    lock_kind kind{lock_kind::mutex};
 };
 
 struct renew_reply {
@@ -97,13 +104,15 @@ struct renew_reply {
     failure error{};
 };
 
-/// Gives up what `owner` has. Never touches another's claim. "gone" is a normal answer.
+/// Gives up what `owner` has, also its place in a line. Never touches another's claim. "gone" is a
+/// normal answer.
 struct release_request {
     std::string name;
     claim_mode mode{claim_mode::exclusive};
     owner_id owner;
     /// Not zero: keep the name taken for this long from now, even if the owner's process ends.
     std::chrono::milliseconds linger{};
+    lock_kind kind{lock_kind::mutex};
 };
 
 struct release_reply {
@@ -186,7 +195,10 @@ struct client_identity {
 /// until the engine is destroyed.
 struct client_callbacks {
     /// Holds may have been revoked: ask about all of them now rather than at their next renewal.
-    std::function<void()> holds_may_have_changed;
+    std::function<void()> holds_may_have_changed{};
+    /// Fair locks: it may be the turn of `owner`, who stands in line for `name`. Takes the place of
+    /// `watch` for them.
+    std::function<void(const std::string& name, const owner_id& owner)> turn_of{};
 };
 
 /// A store, as holdfast sees it.
@@ -218,7 +230,7 @@ public:
     /// Calls `hint` when `name` may have become free (or a latch open), whenever notifications may
     /// have been missed, and, if `active()` was false at first, once they flow. Hints are never
     /// called from inside `watch` itself. They may be spurious and may be lost.
-    [[nodiscard]] virtual std::unique_ptr<subscription> watch(std::string name,
+    [[nodiscard]] virtual std::unique_ptr<subscription> watch(std::string name, lock_kind kind,
                                                               std::function<void()> hint) = 0;
 };
 

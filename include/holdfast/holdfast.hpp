@@ -5,6 +5,7 @@
 #include <holdfast/client.hpp>
 #include <holdfast/clock.hpp>
 #include <holdfast/error.hpp>
+#include <holdfast/fair_mutex.hpp>
 #include <holdfast/info.hpp>
 #include <holdfast/latch.hpp>
 #include <holdfast/lease.hpp>

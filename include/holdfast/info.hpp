@@ -13,6 +13,10 @@ namespace holdfast {
 
 enum class claim_mode : std::uint8_t { exclusive, shared, permit };
 
+/// Which of the public classes a name belongs to. Stores that other libraries use too keep each kind
+/// in a layout of its own; a name must be used for one kind only.
+enum class lock_kind : std::uint8_t { mutex, fair_mutex, shared_mutex, semaphore, latch };
+
 /// What a client tells about itself, so that somebody on call knows whom to ask.
 struct holder_card {
     std::string host;

@@ -9,6 +9,7 @@
 #include <holdfast/clock.hpp>
 #include <holdfast/detail/deadline.hpp>
 #include <holdfast/detail/facade.hpp>
+#include <holdfast/info.hpp>
 #include <holdfast/lease.hpp>
 #include <holdfast/options.hpp>
 
@@ -78,6 +79,9 @@ public:
     /// Of the hold taken by `lock`; zero without one.
     [[nodiscard]] fencing_token token() const noexcept;
 
+protected:
+    mutex(client& owner, std::string name, lease_options options, lock_kind kind);
+
 private:
     bool lock_until(clock::time_point deadline);
     std::optional<lease> acquire_until(clock::time_point deadline, std::stop_token stop);
@@ -85,6 +89,7 @@ private:
     std::shared_ptr<detail::session> session_;
     std::string name_;
     lease_options options_;
+    lock_kind kind_;
     detail::facade_holds holds_;
 };
 

@@ -17,6 +17,23 @@ enum class renewal_mode : std::uint8_t {
     none,
 };
 
+/// How many replicas must have a lock before it counts as taken, in stores that copy it to others
+/// later than they answer. If too few confirm it in time, it is given back and is not ours.
+struct replica_policy {
+    enum class rule : std::uint8_t {
+        none,      ///< the store's own word is enough
+        at_least,  ///< so many of them
+        majority,  ///< the store and its replicas are counted, and more than half must have it
+    } what{rule::none};
+    std::uint32_t count{};
+
+    [[nodiscard]] static constexpr replica_policy at_least(std::uint32_t count) noexcept {
+        return {rule::at_least, count};
+    }
+    [[nodiscard]] static constexpr replica_policy majority() noexcept { return {rule::majority, 0}; }
+    friend bool operator==(const replica_policy&, const replica_policy&) = default;
+};
+
 /// The terms of a lease. How long to *wait* for it is never among them: that is an argument of
 /// the call that waits.
 struct lease_options {
@@ -32,6 +49,7 @@ struct lease_options {
     std::optional<std::chrono::milliseconds> jeopardy{};
     /// The longest that unlock, release and destructors wait for the store's answer.
     std::chrono::milliseconds release_timeout{std::chrono::seconds{2}};
+    replica_policy replicas{};
 };
 
 /// Whom a lock in a store keeps out.

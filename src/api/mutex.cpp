@@ -1,5 +1,7 @@
 #include <holdfast/mutex.hpp>
 
+#include <holdfast/fair_mutex.hpp>
+
 #include <api/request.hpp>
 #include <holdfast/client.hpp>
 
@@ -9,29 +11,40 @@ namespace holdfast {
 
 using detail::patience;
 
+namespace {
+
+[[nodiscard]] detail::claim_kind claim_of(lock_kind kind) {
+    return {claim_mode::exclusive, 1, 0, kind};
+}
+
+}  // namespace
+
 mutex::mutex(client& owner, std::string name, lease_options options)
-    : session_{owner.shared()}, name_{std::move(name)}, options_{options} {
+    : mutex{owner, std::move(name), options, lock_kind::mutex} {}
+
+mutex::mutex(client& owner, std::string name, lease_options options, lock_kind kind)
+    : session_{owner.shared()}, name_{std::move(name)}, options_{options}, kind_{kind} {
     detail::check(*session_, name_, options_);
 }
 
 mutex::~mutex() = default;
 
 void mutex::lock() {
-    holds_.add(detail::take(session_, name_, options_, {}, patience::unlimited()));
+    holds_.add(detail::take(session_, name_, options_, claim_of(kind_), patience::unlimited()));
 }
 
 bool mutex::lock(std::stop_token stop) {
-    auto taken = detail::take(session_, name_, options_, {}, patience::unlimited(), stop);
+    auto taken = detail::take(session_, name_, options_, claim_of(kind_), patience::unlimited(), stop);
     return taken && (holds_.add(std::move(taken)), true);
 }
 
 bool mutex::try_lock() {
-    auto taken = detail::take(session_, name_, options_, {}, patience::none());
+    auto taken = detail::take(session_, name_, options_, claim_of(kind_), patience::none());
     return taken && (holds_.add(std::move(taken)), true);
 }
 
 bool mutex::lock_until(clock::time_point deadline) {
-    auto taken = detail::take(session_, name_, options_, {}, patience::until(deadline));
+    auto taken = detail::take(session_, name_, options_, claim_of(kind_), patience::until(deadline));
     return taken && (holds_.add(std::move(taken)), true);
 }
 
@@ -44,20 +57,21 @@ void mutex::unlock() noexcept {
 }
 
 lease mutex::acquire() {
-    return lease{detail::take(session_, name_, options_, {}, patience::unlimited())};
+    return lease{detail::take(session_, name_, options_, claim_of(kind_), patience::unlimited())};
 }
 
 std::optional<lease> mutex::acquire(std::stop_token stop) {
-    return detail::to_lease(detail::take(session_, name_, options_, {}, patience::unlimited(), stop));
+    return detail::to_lease(
+        detail::take(session_, name_, options_, claim_of(kind_), patience::unlimited(), stop));
 }
 
 std::optional<lease> mutex::try_acquire() {
-    return detail::to_lease(detail::take(session_, name_, options_, {}, patience::none()));
+    return detail::to_lease(detail::take(session_, name_, options_, claim_of(kind_), patience::none()));
 }
 
 std::optional<lease> mutex::acquire_until(clock::time_point deadline, std::stop_token stop) {
     return detail::to_lease(
-        detail::take(session_, name_, options_, {}, patience::until(deadline), stop));
+        detail::take(session_, name_, options_, claim_of(kind_), patience::until(deadline), stop));
 }
 
 std::stop_token mutex::lost() const noexcept {
@@ -68,6 +82,15 @@ std::stop_token mutex::lost() const noexcept {
 fencing_token mutex::token() const noexcept {
     const auto taken = holds_.peek();
     return taken ? taken->token() : fencing_token{};
+}
+
+fair_mutex::fair_mutex(client& owner, std::string name, lease_options options)
+    : mutex{owner, std::move(name), options, lock_kind::fair_mutex} {
+    const auto& store = *owner.shared();
+    if (!store.promises().fair) {
+        failure{errc::guarantee_not_met, "this store keeps no line of waiters"}.raise(
+            detail::describe(store, this->name()));
+    }
 }
 
 }  // namespace holdfast

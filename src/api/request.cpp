@@ -46,7 +46,8 @@ std::shared_ptr<hold> take(const std::shared_ptr<session>& from, const std::stri
                            kind.limit,
                            terms_for(*from, name, options),
                            how_long.deadline,
-                           how_long.wait};
+                           how_long.wait,
+                           kind.kind};
     auto result = from->acquire(what, stop);
     if (result.error && result.error.code != errc::busy && result.error.code != errc::cancelled) {
         result.error.raise(describe(*from, name));

@@ -21,6 +21,7 @@ struct claim_kind {
     claim_mode mode{claim_mode::exclusive};
     std::uint32_t permits{1};
     std::uint32_t limit{};
+    lock_kind kind{lock_kind::mutex};
 };
 
 /// How long to wait: not at all, until a deadline, or as long as it takes.

@@ -18,7 +18,7 @@ namespace {
                 std::to_string(permits) + " permits of " + std::to_string(limit) + " can never be had"}
             .raise(detail::describe(where, name));
     }
-    return {claim_mode::permit, permits, limit};
+    return {claim_mode::permit, permits, limit, lock_kind::semaphore};
 }
 
 }  // namespace

@@ -11,8 +11,8 @@ using detail::patience;
 
 namespace {
 
-constexpr detail::claim_kind writing{claim_mode::exclusive};
-constexpr detail::claim_kind reading{claim_mode::shared};
+constexpr detail::claim_kind writing{claim_mode::exclusive, 1, 0, lock_kind::shared_mutex};
+constexpr detail::claim_kind reading{claim_mode::shared, 1, 0, lock_kind::shared_mutex};
 
 bool keep(detail::facade_holds& where, std::shared_ptr<detail::hold> taken) {
     if (!taken) {

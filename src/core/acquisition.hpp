@@ -69,6 +69,11 @@ public:
     [[nodiscard]] bool contended() const noexcept { return contended_; }
     /// The store may hold a grant for us that we do not know of.
     [[nodiscard]] bool may_be_granted() const noexcept { return may_be_granted_; }
+    /// The store may remember us, as a holder or in a line, when we go without a grant.
+    [[nodiscard]] bool leaves_traces() const noexcept {
+        return may_be_granted_ ||
+               (claim_.kind == lock_kind::fair_mutex && claim_.queue && (contended_ || unanswered_));
+    }
     /// A request of this owner's was never answered: it may still reach the store.
     [[nodiscard]] bool unanswered() const noexcept { return unanswered_; }
     /// What keeps us, while the store does not answer, and since when.

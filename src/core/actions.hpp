@@ -47,6 +47,7 @@ struct send_release {
 /// Whether `name` should be watched has changed: see `lock_table::wants_watch`.
 struct update_watch {
     std::string name;
+    lock_kind kind{};
 };
 
 /// The call's turn is a few microseconds away: its thread had better be awake by then.

@@ -28,11 +28,12 @@ std::optional<lock_table::pending_request> lock_table::take_request(request_id i
     return std::move(node.mapped());
 }
 
-lock_table::name_record& lock_table::record_of(const std::string& name) {
+lock_table::name_record& lock_table::record_of(const std::string& name, lock_kind kind) {
     auto& record = names_[name];
     if (!record) {
         record = std::make_unique<name_record>();
         record->name = name;
+        record->kind = kind;
     }
     return *record;
 }
@@ -46,13 +47,14 @@ void lock_table::tidy(const std::string& name) {
     auto& record = *found->second;
     const bool busy = !record.queue.empty() || !record.contests.empty();
     // Once begun, watching goes on as long as anybody waits: they will need it again.
-    const bool wanted =
-        busy && (record.watched ||
-                 std::any_of(record.contests.begin(), record.contests.end(),
-                             [this](contest_id id) { return contests_.at(id)->way.contended(); }));
+    const bool wanted = busy && record.kind != lock_kind::fair_mutex &&
+                        (record.watched || std::any_of(record.contests.begin(), record.contests.end(),
+                                                       [this](contest_id id) {
+                                                           return contests_.at(id)->way.contended();
+                                                       }));
     if (wanted != record.watched) {
         record.watched = wanted;
-        actions_.emplace_back(update_watch{name});
+        actions_.emplace_back(update_watch{name, record.kind});
     }
     if (!busy && record.idle()) {
         names_.erase(found);
@@ -88,8 +90,8 @@ waiter_id lock_table::acquire(const claim& what, clock::time_point now) {
     if (what.wait && what.deadline) {
         timers_.arm(who.deadline, *what.deadline);
     }
-    auto& record = record_of(what.name);
-    if (what.mode != claim_mode::exclusive) {
+    auto& record = record_of(what.name, what.kind);
+    if (!what.queues_here()) {
         start_contest(record, who, now, now);
         return id;
     }
@@ -126,6 +128,20 @@ void lock_table::on_hint(const std::string& name, clock::time_point now) {
         const auto who = contests_.find(id);
         if (who != contests_.end()) {
             step(*who->second, who->second->way.on_hint(), now);
+        }
+    }
+}
+
+void lock_table::on_turn(const std::string& name, const owner_id& owner, clock::time_point now) {
+    const auto found = names_.find(name);
+    if (found == names_.end()) {
+        return;
+    }
+    for (const auto id : found->second->contests) {
+        auto& who = *contests_.at(id);
+        if (who.way.owner() == owner) {
+            step(who, who.way.on_hint(), now);
+            return;
         }
     }
 }
@@ -180,7 +196,7 @@ void lock_table::shut_down(clock::time_point now) {
     std::sort(held.begin(), held.end());
     for (const auto id : held) {
         const auto tenure = *tenures_.at(id);
-        auto& back = add_release({tenure.name, tenure.mode, tenure.owner, {}},
+        auto& back = add_release({tenure.name, tenure.mode, tenure.owner, {}, tenure.kind},
                                  holds_.at(tenure.hold)->token, gone_by(tenure.how, now));
         back.at_shutdown = true;
         lose(id, {errc::shut_down, "the client was shut down"}, now);

@@ -39,6 +39,13 @@ struct claim {
     std::optional<clock::time_point> deadline;
     /// False: ask once.
     bool wait{true};
+    lock_kind kind{lock_kind::mutex};
+
+    /// Whether threads of this process share one contender at the store. Where the store keeps a line,
+    /// everybody stands in it.
+    [[nodiscard]] bool queues_here() const noexcept {
+        return mode == claim_mode::exclusive && kind != lock_kind::fair_mutex;
+    }
 };
 
 struct unreleased_lock {
@@ -79,6 +86,8 @@ public:
     void on_release_reply(request_id id, const engines::release_reply& reply, clock::time_point now);
     /// `name` may have become free.
     void on_hint(const std::string& name, clock::time_point now);
+    /// It may be the turn of `owner`, who stands in line for `name`.
+    void on_turn(const std::string& name, const owner_id& owner, clock::time_point now);
     /// The watch on `name` is in place now: what happened before was not seen.
     void on_watch_active(const std::string& name, clock::time_point now);
     void on_holds_may_have_changed(clock::time_point now);
@@ -131,7 +140,7 @@ private:
     [[nodiscard]] owner_id next_owner() noexcept;
     [[nodiscard]] double jitter();
     [[nodiscard]] std::optional<pending_request> take_request(request_id id);
-    name_record& record_of(const std::string& name);
+    name_record& record_of(const std::string& name, lock_kind kind = lock_kind::mutex);
     void tidy(const std::string& name);
     void tell(event_kind kind, const std::string& name, const owner_id& owner, fencing_token token,
               clock::duration duration = {}, failure error = {});

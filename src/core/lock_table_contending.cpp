@@ -14,7 +14,10 @@ void lock_table::start_contest(name_record& where, const waiter& first, clock::t
                                      first.what.limit,
                                      next_owner(),
                                      first.what.how.ttl,
-                                     1};
+                                     1,
+                                     first.what.kind,
+                                     first.what.wait,
+                                     first.what.how.replicas};
     auto& who =
         *contests_
              .emplace(id, std::make_unique<contest>(
@@ -23,7 +26,7 @@ void lock_table::start_contest(name_record& where, const waiter& first, clock::t
                               first.what.how))
              .first->second;
     where.contests.push_back(id);
-    if (first.what.mode == claim_mode::exclusive) {
+    if (first.what.queues_here()) {
         where.contender = id;
     } else {
         who.sole = first.id;
@@ -151,12 +154,14 @@ void lock_table::settle_grant(contest& who, const engines::acquire_reply& reply,
     tenure->id = next_id();
     tenure->name = who.name;
     tenure->mode = who.way.claim().mode;
+    tenure->kind = who.way.claim().kind;
     tenure->owner = who.way.owner();
     tenure->how = who.how;
     tenure->first_token = reply.first_token;
     tenure->unanswered = who.way.unanswered();
     const auto sent_at = planted(bug::deadline_from_receipt) ? now : who.way.sent_at();
-    renewal_.add(tenure->id, {tenure->name, tenure->mode, tenure->owner, tenure->how, sent_at});
+    renewal_.add(tenure->id,
+                 {tenure->name, tenure->mode, tenure->owner, tenure->how, sent_at, tenure->kind});
     auto& kept = *tenures_.emplace(tenure->id, std::move(tenure)).first->second;
     auto token = reply.first_token;
     if (who.for_queue()) {
@@ -190,7 +195,7 @@ bool lock_table::settle_without_grant(contest& who, acquisition::verdict verdict
     if (!waiters_of(who).empty()) {
         return false;
     }
-    if (who.way.may_be_granted()) {
+    if (who.way.leaves_traces()) {
         clean_up(who.way, now);
     }
     end_contest(who);
@@ -224,7 +229,7 @@ std::vector<waiter_id> lock_table::waiters_of(const contest& who) const {
 /// Why a call that ran out of time did not get the lock.
 failure lock_table::reason_to_give_up(const waiter& who) const {
     const auto& record = *names_.at(who.what.name);
-    const auto id = who.what.mode == claim_mode::exclusive ? record.contender : who.own_contest;
+    const auto id = who.what.queues_here() ? record.contender : who.own_contest;
     if (const auto found = contests_.find(id); found != contests_.end()) {
         const auto& way = found->second->way;
         if (way.trouble()) {
@@ -248,11 +253,11 @@ void lock_table::finish_waiter(waiter_id who, const failure& why, clock::time_po
     timers_.disarm(node.mapped()->deadline);
     auto& record = record_of(left.what.name);
     record.queue.remove(who);
-    const auto id = left.what.mode == claim_mode::exclusive ? record.contender : left.own_contest;
+    const auto id = left.what.queues_here() ? record.contender : left.own_contest;
     if (const auto found = contests_.find(id); found != contests_.end()) {
         auto& contender = *found->second;
         if (waiters_of(contender).empty() && !contender.way.asking()) {
-            if (contender.way.may_be_granted()) {
+            if (contender.way.leaves_traces()) {
                 clean_up(contender.way, now);
             }
             end_contest(contender);
@@ -278,7 +283,7 @@ void lock_table::end_contest(contest& who) {
 /// Takes back a grant that nobody wants, or that may be there without our knowing.
 void lock_table::clean_up(const acquisition& after, clock::time_point now) {
     const auto& claim = after.claim();
-    send(add_release({claim.name, claim.mode, claim.owner, {}}, {}, now + claim.ttl), now);
+    send(add_release({claim.name, claim.mode, claim.owner, {}, claim.kind}, {}, now + claim.ttl), now);
 }
 
 }  // namespace holdfast::core

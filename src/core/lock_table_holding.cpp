@@ -107,7 +107,8 @@ void lock_table::release_hold(hold_id which, std::chrono::milliseconds linger, c
     if (hold.lost) {
         // Nothing to wait for. If the store still has it, free it rather than let its ttl run.
         if (now < hold.expires_by) {
-            send(add_release({hold.name, hold.mode, hold.owner, linger}, hold.token, hold.expires_by),
+            send(add_release({hold.name, hold.mode, hold.owner, linger, hold.kind}, hold.token,
+                             hold.expires_by),
                  now);
         }
         actions_.emplace_back(finish_release{which, release_outcome::already_lost, {}});
@@ -119,8 +120,8 @@ void lock_table::release_hold(hold_id which, std::chrono::milliseconds linger, c
         return;
     }
     // Renewal stops before the release is sent, or a late renewal could be answered after it.
-    auto& back =
-        add_release({hold.name, hold.mode, hold.owner, linger}, hold.token, gone_by(hold.how, now));
+    auto& back = add_release({hold.name, hold.mode, hold.owner, linger, hold.kind}, hold.token,
+                             gone_by(hold.how, now));
     back.caller = which;
     back.held = true;
     back.held_since = hold.since;
@@ -246,10 +247,11 @@ void lock_table::send_convert(const hold_record& hold, claim_mode to, std::uint3
     const auto id = next_id();
     requests_.emplace(id,
                       pending_request{pending_request::kind::convert, hold.id, now, {}, to, attempts});
-    actions_.emplace_back(send_acquire{id,
-                                       {hold.name, to, 1, 0, hold.owner, hold.how.ttl, 1},
-                                       now + settings_.contention.request_timeout,
-                                       hold.id});
+    actions_.emplace_back(send_acquire{
+        id,
+        {hold.name, to, 1, 0, hold.owner, hold.how.ttl, 1, hold.kind, false, hold.how.replicas},
+        now + settings_.contention.request_timeout,
+        hold.id});
 }
 
 void lock_table::on_convert_reply(const pending_request& request, const engines::acquire_reply& reply,

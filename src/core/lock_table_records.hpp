@@ -40,6 +40,7 @@ struct lock_table::tenure_record {
     tenure_id id{};
     std::string name;
     claim_mode mode{};
+    lock_kind kind{};
     owner_id owner;
     terms how;
     hold_id hold{};
@@ -56,6 +57,7 @@ struct lock_table::hold_record {
     tenure_id tenure;
     std::string name;
     claim_mode mode;
+    lock_kind kind;
     owner_id owner;
     fencing_token token;
     terms how;
@@ -71,6 +73,7 @@ struct lock_table::hold_record {
           tenure{from.id},
           name{from.name},
           mode{from.mode},
+          kind{from.kind},
           owner{from.owner},
           token{its_token},
           how{from.how},
@@ -111,6 +114,7 @@ struct lock_table::name_record {
     /// Everybody who contends for this name.
     std::vector<contest_id> contests;
     bool watched{};
+    lock_kind kind{};
 
     /// Nobody works for the queue at the moment.
     [[nodiscard]] bool idle() const noexcept { return contender == 0 && tenure == 0 && releasing == 0; }

@@ -114,7 +114,8 @@ renewal::batch renewal::next_batch(clock::time_point now) {
         one.under_way = true;
         schedule(one);
         result.ids.push_back(found->first);
-        result.requests.push_back({one.what.name, one.what.mode, one.what.owner, one.what.how.ttl});
+        result.requests.push_back(
+            {one.what.name, one.what.mode, one.what.owner, one.what.how.ttl, one.what.kind});
         result.useful_until = std::max(result.useful_until, one.valid_until);
     }
     due_.erase(due_.begin(), due_.begin() + static_cast<std::ptrdiff_t>(count));

@@ -35,6 +35,7 @@ public:
         owner_id owner;
         terms how;
         clock::time_point sent_at;
+        lock_kind kind{lock_kind::mutex};
     };
 
     struct event {

@@ -42,12 +42,16 @@ failure make_terms(const lease_options& options, const engines::guarantees& prom
     if (options.release_timeout < milliseconds{0} || options.release_timeout > promises.maximum_ttl) {
         return refuse("a release timeout of " + text(options.release_timeout) + " is out of range");
     }
+    if (options.replicas != replica_policy{} && !promises.replicas) {
+        return {errc::guarantee_not_met, "this store has no replicas that could confirm a lock"};
+    }
     result.ttl = options.ttl;
     result.renewal = options.renewal;
     result.margin = margin;
     result.jeopardy = jeopardy;
     result.max_hold = options.max_hold;
     result.release_timeout = options.release_timeout;
+    result.replicas = options.replicas;
     return {};
 }
 

@@ -18,10 +18,12 @@ struct terms {
     clock::duration jeopardy{};
     std::optional<clock::duration> max_hold;
     clock::duration release_timeout{};
+    replica_policy replicas;
 
     /// Whether a lease taken on these terms can be passed on to somebody who asked for `other`.
     [[nodiscard]] bool interchangeable(const terms& other) const noexcept {
-        return ttl == other.ttl && renewal == other.renewal && margin == other.margin;
+        return ttl == other.ttl && renewal == other.renewal && margin == other.margin &&
+               replicas == other.replicas;
     }
 };
 

@@ -59,10 +59,15 @@ void session::start() {
     notifier_.emplace(options_.events);
     timer_.emplace([this] { tick(); });
     engine_->attach({[this] {
-        drive([](core::lock_table& table, clock::time_point now) {
-            table.on_holds_may_have_changed(now);
-        });
-    }});
+                         drive([](core::lock_table& table, clock::time_point now) {
+                             table.on_holds_may_have_changed(now);
+                         });
+                     },
+                     [this](const std::string& name, const owner_id& owner) {
+                         drive([&](core::lock_table& table, clock::time_point now) {
+                             table.on_turn(name, owner, now);
+                         });
+                     }});
 }
 
 session::~session() {
@@ -204,7 +209,7 @@ void session::perform(deed& what, engines::caller from) {
         return;
     }
     if (auto* watch = std::get_if<core::update_watch>(&what)) {
-        update_watch(watch->name);
+        update_watch(*watch);
         return;
     }
     requests_.fetch_add(1, std::memory_order_relaxed);
@@ -250,7 +255,8 @@ void session::refuse(const deed& what) {
 
 /// Makes the watch on a name what the core wants now, which may no longer be what it wanted when it
 /// asked.
-void session::update_watch(const std::string& name) {
+void session::update_watch(const core::update_watch& what) {
+    const auto& name = what.name;
     bool active = false;
     {
         const std::lock_guard one_at_a_time{watch_guard_};
@@ -262,7 +268,7 @@ void session::update_watch(const std::string& name) {
         if (!wanted && found != watches_.end()) {
             watches_.erase(found);
         } else if (wanted && found == watches_.end()) {
-            auto watch = engine_->watch(name, [this, name] {
+            auto watch = engine_->watch(name, what.kind, [this, name] {
                 drive(
                     [&](core::lock_table& table, clock::time_point now) { table.on_hint(name, now); });
             });

@@ -111,7 +111,7 @@ private:
     void perform(deed& what, engines::caller from);
     void refuse(const deed& what);
     void wait(const std::shared_ptr<call>& mine);
-    void update_watch(const std::string& name);
+    void update_watch(const core::update_watch& what);
     void tick();
     template <class Reply, class Start>
     [[nodiscard]] Reply ask(const Start& start);

@@ -146,7 +146,7 @@ failure session::wait_for_latch(const std::string& name, clock::time_point deadl
             if (!in_use) {
                 return {errc::shut_down, "the client has been shut down"};
             }
-            watch = engine_->watch(name, [opened] { opened->happen(); });
+            watch = engine_->watch(name, lock_kind::latch, [opened] { opened->happen(); });
             continue;  // what happened before the watch was not seen
         }
         // Woken by the latch; once a second in case a notification was lost, sooner while the store is

@@ -8,10 +8,11 @@
 
 namespace holdfast::testing {
 
-contender::contender(const std::string& address, const std::string& label)
+contender::contender(const std::string& address, const std::string& label, lock_kind locks)
     : identity_{engines::make_identity(label)},
       store_{engines::open(address, identity_)},
       owner_{identity_.client},
+      locks_{locks},
       last_sequence_{identity_.client.sequence} {
     become_fresh_owner();
 }
@@ -27,6 +28,18 @@ owner_id contender::another_owner() noexcept {
     return fresh;
 }
 
+lock_kind contender::kind_for(claim_mode mode) const noexcept {
+    switch (mode) {
+        case claim_mode::shared:
+            return lock_kind::shared_mutex;
+        case claim_mode::permit:
+            return lock_kind::semaphore;
+        case claim_mode::exclusive:
+            break;
+    }
+    return locks_;
+}
+
 engines::acquire_reply contender::acquire(const std::string& name, const claim_terms& terms) {
     return store_.acquire({.name = name,
                            .mode = terms.mode,
@@ -34,12 +47,16 @@ engines::acquire_reply contender::acquire(const std::string& name, const claim_t
                            .limit = terms.limit,
                            .owner = terms.as.value_or(owner_),
                            .ttl = terms.ttl,
-                           .token_count = terms.token_count});
+                           .token_count = terms.token_count,
+                           .kind = kind_for(terms.mode)});
 }
 
 engines::renew_reply contender::renew(const std::string& name, const renewal_terms& terms) {
-    auto replies = store_.renew(
-        {{.name = name, .mode = terms.mode, .owner = terms.as.value_or(owner_), .ttl = terms.ttl}});
+    auto replies = store_.renew({{.name = name,
+                                  .mode = terms.mode,
+                                  .owner = terms.as.value_or(owner_),
+                                  .ttl = terms.ttl,
+                                  .kind = kind_for(terms.mode)}});
     if (replies.size() != 1) {
         ADD_FAILURE() << "a batch of one renewal got " << replies.size() << " answers";
         return {};
@@ -48,8 +65,11 @@ engines::renew_reply contender::renew(const std::string& name, const renewal_ter
 }
 
 engines::release_reply contender::release(const std::string& name, const release_terms& terms) {
-    return store_.release(
-        {.name = name, .mode = terms.mode, .owner = terms.as.value_or(owner_), .linger = terms.linger});
+    return store_.release({.name = name,
+                           .mode = terms.mode,
+                           .owner = terms.as.value_or(owner_),
+                           .linger = terms.linger,
+                           .kind = kind_for(terms.mode)});
 }
 
 engines::revoke_reply contender::revoke(const std::string& name, const owner_id& whose,
@@ -120,7 +140,12 @@ std::optional<clock::time_point> contender::acquire_eventually(const std::string
 
 std::unique_ptr<engines::subscription> contender::watch(const std::string& name,
                                                         std::function<void()> hint) {
-    auto subscription = store_.raw().watch(name, std::move(hint));
+    return watch(name, locks_, std::move(hint));
+}
+
+std::unique_ptr<engines::subscription> contender::watch(const std::string& name, lock_kind kind,
+                                                        std::function<void()> hint) {
+    auto subscription = store_.raw().watch(name, kind, std::move(hint));
     EXPECT_TRUE(eventually([&] { return subscription->active(); })) << "notifications never flowed";
     return subscription;
 }

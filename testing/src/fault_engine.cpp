@@ -109,12 +109,22 @@ public:
             const std::lock_guard lock{guard_};
             callbacks_ = callbacks;
         }
-        inner_->attach({.holds_may_have_changed = [weak = weak_from_this(), callbacks] {
+        const auto flowing = [weak = weak_from_this()] {
             const auto self = weak.lock();
-            if (self && self->plan()->notifications_flow() && callbacks.holds_may_have_changed) {
-                callbacks.holds_may_have_changed();
-            }
-        }});
+            return self && self->plan()->notifications_flow();
+        };
+        inner_->attach({.holds_may_have_changed =
+                            [flowing, callbacks] {
+                                if (flowing() && callbacks.holds_may_have_changed) {
+                                    callbacks.holds_may_have_changed();
+                                }
+                            },
+                        .turn_of =
+                            [flowing, callbacks](const std::string& name, const owner_id& owner) {
+                                if (flowing() && callbacks.turn_of) {
+                                    callbacks.turn_of(name, owner);
+                                }
+                            }});
     }
 
     std::shared_ptr<listener> listen(std::function<void()> hint) {
@@ -331,11 +341,11 @@ void fault_engine::latch(engines::latch_request request, call how,
          }});
 }
 
-std::unique_ptr<engines::subscription> fault_engine::watch(std::string name,
+std::unique_ptr<engines::subscription> fault_engine::watch(std::string name, lock_kind kind,
                                                            std::function<void()> hint) {
     auto plan = wire_->plan();
     auto listening = wire_->listen(std::move(hint));
-    auto inner = wire_->inner().watch(std::move(name), [plan, weak = std::weak_ptr{listening}] {
+    auto inner = wire_->inner().watch(std::move(name), kind, [plan, weak = std::weak_ptr{listening}] {
         const auto listener = weak.lock();
         if (listener && plan->notifications_flow()) {
             listener->hint();

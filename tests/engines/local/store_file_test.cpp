@@ -121,7 +121,7 @@ TEST_F(store_file, a_store_that_another_keeps_locked_is_unavailable_at_the_deadl
 
 TEST_F(store_file, a_waiting_client_that_only_looks_needs_no_write_lock) {
     const auto store = open();
-    const auto watch = store->watch("stock", [] {});
+    const auto watch = store->watch("stock", lock_kind::mutex, [] {});
     ASSERT_EQ(acquire(*store, exclusive("stock", owner_of(who_, 1))).result, granted);
     database other{file(), database::opening::existing, clock::now() + patience, running_};
     other.begin();

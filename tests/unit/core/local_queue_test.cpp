@@ -134,4 +134,25 @@ TEST(local_queue, hands_over_until_its_time_is_up) {
     EXPECT_FALSE(queue.may_hand_over({.time = 50ms}, at(150ms)));
 }
 
+TEST(local_queue, nobody_is_woken_early_while_holds_are_long) {
+    local_queue queue;
+    queue.push(1);
+    queue.push(2);
+    queue.note_hold(1ms);
+    EXPECT_FALSE(queue.soon_after_hand_over());
+    EXPECT_FALSE(queue.soon_on_arrival());
+}
+
+TEST(local_queue, after_a_short_hold_the_second_in_line_is_woken_early) {
+    local_queue queue;
+    queue.note_hold(10us);
+    queue.push(1);
+    EXPECT_TRUE(queue.soon_on_arrival());
+    EXPECT_FALSE(queue.soon_after_hand_over());
+    queue.push(2);
+    queue.push(3);
+    EXPECT_FALSE(queue.soon_on_arrival());
+    EXPECT_EQ(queue.soon_after_hand_over(), 2U);
+}
+
 }  // namespace

@@ -41,7 +41,9 @@ struct release_terms {
 /// A participant of a test: a client with an engine of its own, as another process would have it.
 class contender {
 public:
-    contender(const std::string& address, const std::string& label);
+    /// `locks`: what its exclusive claims belong to. Shared ones belong to a shared mutex, permits to a
+    /// semaphore.
+    contender(const std::string& address, const std::string& label, lock_kind locks = lock_kind::mutex);
 
     [[nodiscard]] blocking_engine& store() noexcept { return store_; }
     [[nodiscard]] const engines::client_identity& identity() const noexcept { return identity_; }
@@ -74,11 +76,16 @@ public:
     /// Watches, and waits until hints would arrive.
     [[nodiscard]] std::unique_ptr<engines::subscription> watch(const std::string& name,
                                                                std::function<void()> hint);
+    [[nodiscard]] std::unique_ptr<engines::subscription> watch(const std::string& name, lock_kind kind,
+                                                               std::function<void()> hint);
 
 private:
+    [[nodiscard]] lock_kind kind_for(claim_mode mode) const noexcept;
+
     engines::client_identity identity_;
     blocking_engine store_;
     owner_id owner_;
+    lock_kind locks_;
     std::int64_t last_sequence_;
 };
 

@@ -45,7 +45,7 @@ public:
     void latch(engines::latch_request request, engines::call how,
                engines::completion<engines::latch_reply> done) override;
 
-    [[nodiscard]] std::unique_ptr<engines::subscription> watch(std::string name,
+    [[nodiscard]] std::unique_ptr<engines::subscription> watch(std::string name, lock_kind kind,
                                                                std::function<void()> hint) override;
 
 private:

@@ -211,7 +211,7 @@ TYPED_TEST_P(call_contract, an_engine_can_be_used_by_many_threads_at_once) {
             workers.emplace_back([&, owner = alice.another_owner(),
                                   name = this->unique("own/" + std::to_string(index))] {
                 for (int round = 0; round < rounds; ++round) {
-                    const auto watch = alice.store().raw().watch(name, [] {});
+                    const auto watch = alice.store().raw().watch(name, lock_kind::mutex, [] {});
                     completed += granted(alice.acquire(name, {.as = owner})) &&
                                          renewed(alice.renew(name, {.as = owner})) &&
                                          alice.inspect(name).holders.size() == 1 &&

@@ -44,7 +44,9 @@ protected:
     [[nodiscard]] std::string address() { return store_.address(); }
 
     /// Another participant, with a client of its own.
-    [[nodiscard]] contender join(const std::string& label) { return contender{address(), label}; }
+    [[nodiscard]] contender join(const std::string& label, lock_kind locks = lock_kind::mutex) {
+        return contender{address(), label, locks};
+    }
 
     /// A name that no other test uses, even in a store that outlives this one.
     [[nodiscard]] std::string unique(const std::string& name) const { return prefix_ + name; }

@@ -8,7 +8,12 @@
 namespace holdfast::testing {
 
 template <class Store>
-class shared_contract : public engine_contract<Store> {};
+class shared_contract : public engine_contract<Store> {
+protected:
+    [[nodiscard]] contender join(const std::string& label) {
+        return engine_contract<Store>::join(label, lock_kind::shared_mutex);
+    }
+};
 TYPED_TEST_SUITE_P(shared_contract);
 
 inline constexpr claim_terms reading{.mode = claim_mode::shared};

@@ -123,8 +123,8 @@ TYPED_TEST_P(token_contract, an_acquire_sent_again_is_given_the_same_block_of_to
 
 TYPED_TEST_P(token_contract, every_reader_has_a_token_larger_than_all_before) {
     const auto name = this->unique("stock");
-    auto alice = this->join("alice");
-    auto bob = this->join("bob");
+    auto alice = this->join("alice", lock_kind::shared_mutex);
+    auto bob = this->join("bob", lock_kind::shared_mutex);
     if (!this->offers_tokens(alice) || !this->offers_shared(alice)) {
         return;
     }

@@ -124,7 +124,7 @@ TYPED_TEST_P(waiting_contract, no_hint_is_given_from_inside_watch) {
     std::atomic<bool> called_inside{false};
     auto alice = this->join("alice");
     const auto caller = std::this_thread::get_id();
-    const auto watch = alice.store().raw().watch(name, [&, caller] {
+    const auto watch = alice.store().raw().watch(name, lock_kind::mutex, [&, caller] {
         if (watching && std::this_thread::get_id() == caller) {
             called_inside = true;
         }
@@ -203,7 +203,7 @@ TYPED_TEST_P(waiting_contract, a_returned_permit_is_heard_within_the_bound) {
     }
     event_counter hints;
     alice.hold(name, {.mode = claim_mode::permit, .limit = 1});
-    const auto watch = bob.watch(name, hints.callback());
+    const auto watch = bob.watch(name, lock_kind::semaphore, hints.callback());
     const auto before = hints.count();
     ASSERT_TRUE(released(alice.release(name, {.mode = claim_mode::permit})));
     EXPECT_TRUE(hints.wait_for(before + 1, this->wake_bound));
@@ -211,8 +211,8 @@ TYPED_TEST_P(waiting_contract, a_returned_permit_is_heard_within_the_bound) {
 
 TYPED_TEST_P(waiting_contract, the_last_reader_that_leaves_is_heard_within_the_bound) {
     const auto name = this->unique("stock");
-    auto alice = this->join("alice");
-    auto bob = this->join("bob");
+    auto alice = this->join("alice", lock_kind::shared_mutex);
+    auto bob = this->join("bob", lock_kind::shared_mutex);
     if (!this->offers_shared(alice)) {
         return;
     }
@@ -226,8 +226,8 @@ TYPED_TEST_P(waiting_contract, the_last_reader_that_leaves_is_heard_within_the_b
 
 TYPED_TEST_P(waiting_contract, a_downgrade_is_heard_by_readers_who_wait) {
     const auto name = this->unique("stock");
-    auto alice = this->join("alice");
-    auto bob = this->join("bob");
+    auto alice = this->join("alice", lock_kind::shared_mutex);
+    auto bob = this->join("bob", lock_kind::shared_mutex);
     if (!this->offers_shared(alice)) {
         return;
     }
