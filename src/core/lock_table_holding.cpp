@@ -237,7 +237,7 @@ void lock_table::convert(hold_id which, claim_mode to, clock::time_point now) {
     if (to == claim_mode::shared) {
         // From now on the store may know no more than a share.
         tenure.downgraded = true;
-        renewal_.change_mode(tenure.id, to);
+        renewal_.change_mode(tenure.id, to, now);
     }
     send_convert(hold, to, 1, now);
 }
@@ -281,7 +281,7 @@ void lock_table::on_convert_reply(const pending_request& request, const engines:
             }
         } else if (request.to == claim_mode::shared) {
             kept.downgraded = false;
-            renewal_.change_mode(kept.id, hold.mode);
+            renewal_.change_mode(kept.id, hold.mode, now);
         }
         auto why = reply.result == outcome::busy ? failure{errc::busy, "other readers are there"}
                                                  : reply.error;
@@ -289,7 +289,7 @@ void lock_table::on_convert_reply(const pending_request& request, const engines:
         return;
     }
     auto& tenure = *tenures_.at(hold.tenure);
-    renewal_.change_mode(tenure.id, request.to);
+    renewal_.change_mode(tenure.id, request.to, now);
     tenure.mode = hold.mode = request.to;
     // After a hand-over the store knows only where the block of tokens starts.
     hold.token = std::max(hold.token, reply.first_token);

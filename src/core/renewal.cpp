@@ -27,8 +27,12 @@ void renewal::remove(tenure_id id) {
     }
 }
 
-void renewal::change_mode(tenure_id id, claim_mode mode) {
-    items_.at(id).what.mode = mode;
+void renewal::change_mode(tenure_id id, claim_mode mode, clock::time_point now) {
+    auto& one = items_.at(id);
+    if (one.what.mode != mode) {
+        one.what.mode = mode;
+        one.mode_changed_at = now;
+    }
 }
 
 void renewal::suspect_all(clock::time_point now) {
@@ -152,6 +156,11 @@ std::vector<renewal::event> renewal::on_replies(const std::vector<tenure_id>& id
                 events.push_back({event::kind::extended, ids[i], one.valid_until, {}});
                 break;
             case outcome::gone:
+                if (sent_at <= one.mode_changed_at) {
+                    // It asked for the former mode, and may have reached the store after the change.
+                    one.due_at = now;
+                    break;
+                }
                 if (!reply.error) {
                     reply.error = {errc::lost, "the store no longer knows this lease"};
                 }

@@ -55,7 +55,7 @@ public:
     /// Starts when the grant is known. `sent_at` is when the request that brought it left.
     void add(tenure_id id, const tenure& what);
     void remove(tenure_id id);
-    void change_mode(tenure_id id, claim_mode mode);
+    void change_mode(tenure_id id, claim_mode mode, clock::time_point now);
     /// Renew everything as soon as possible: something happened that may have ended leases.
     void suspect_all(clock::time_point now);
 
@@ -78,6 +78,7 @@ private:
         clock::time_point latest_sent_at;
         clock::time_point due_at;
         clock::time_point suspected_at;
+        clock::time_point mode_changed_at{clock::time_point::min()};
         bool under_way{};
         bool jeopardy_told{};
 

@@ -408,13 +408,29 @@ TEST_F(renewal_script, answer_to_a_request_from_after_the_suspicion_lifts_it) {
 
 TEST_F(renewal_script, changed_mode_is_renewed_as_such) {
     add(1);
-    leases.change_mode(1, claim_mode::shared);
+    leases.change_mode(1, claim_mode::shared, at(1s));
     (void)time(10s);
 
     const auto batch = leases.next_batch(at(10s));
 
     ASSERT_EQ(batch.requests.size(), 1U);
     EXPECT_EQ(batch.requests[0].mode, claim_mode::shared);
+}
+
+TEST_F(renewal_script, gone_in_the_former_mode_is_asked_again_in_the_new_one) {
+    add(1);
+    (void)due(10s);
+    leases.change_mode(1, claim_mode::shared, at(10s));
+
+    EXPECT_THAT(answer(1, gone(), 10s, 11s), IsEmpty());
+
+    (void)time(11s);
+    const auto batch = leases.next_batch(at(11s));
+    ASSERT_EQ(batch.requests.size(), 1U);
+    EXPECT_EQ(batch.requests[0].mode, claim_mode::shared);
+    const auto told = answer(1, gone(), 11s, 12s);
+    ASSERT_EQ(told.size(), 1U);
+    EXPECT_EQ(told[0].what, kind::lost);
 }
 
 }  // namespace
