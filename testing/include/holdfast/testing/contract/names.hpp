@@ -75,6 +75,28 @@ protected:
                 std::string(std::size_t{10} * 1024 * 1024, 'x')};
     }
 
+    /// The awkward names that the store can keep. One that spreads its keys over several servers may
+    /// refuse names with braces, but then in every call.
+    [[nodiscard]] std::vector<std::string> usable_names(contender& anybody) {
+        auto names = awkward_names();
+        std::erase_if(names, [&](const std::string& name) {
+            if (name.find_first_of("{}") == std::string::npos) {
+                return false;
+            }
+            const auto owner = anybody.another_owner();
+            if (anybody.acquire(name, {.as = owner}).error.code != errc::invalid_name) {
+                EXPECT_TRUE(released(anybody.release(name, {.as = owner})));
+                return false;
+            }
+            EXPECT_TRUE(refused(anybody.release(name, {.as = owner}), errc::invalid_name));
+            EXPECT_TRUE(refused(anybody.renew(name, {.as = owner}), errc::invalid_name));
+            EXPECT_TRUE(refused(anybody.store().inspect(name), errc::invalid_name));
+            EXPECT_EQ(anybody.revoke(name, owner, {1}).error.code, errc::invalid_name);
+            return true;
+        });
+        return names;
+    }
+
     /// A name for messages of this suite.
     [[nodiscard]] static std::string quoted(const std::string& name) {
         return ::testing::PrintToString(name.substr(0, 40)) + ", " + std::to_string(name.size()) +
@@ -86,7 +108,7 @@ TYPED_TEST_SUITE_P(name_contract);
 TYPED_TEST_P(name_contract, awkward_names_are_locked_inspected_and_released_unchanged) {
     auto alice = this->join("alice");
     auto bob = this->join("bob");
-    for (const auto& name : this->awkward_names()) {
+    for (const auto& name : this->usable_names(alice)) {
         SCOPED_TRACE(this->quoted(name));
         alice.become_fresh_owner();
         alice.hold(name);
@@ -102,7 +124,7 @@ TYPED_TEST_P(name_contract, awkward_names_are_locked_inspected_and_released_unch
 
 TYPED_TEST_P(name_contract, awkward_names_are_listed_unchanged) {
     auto alice = this->join("alice");
-    const auto names = this->awkward_names();
+    const auto names = this->usable_names(alice);
     for (const auto& name : names) {
         alice.hold(name);
     }
@@ -119,7 +141,7 @@ TYPED_TEST_P(name_contract, awkward_names_are_listed_unchanged) {
 TYPED_TEST_P(name_contract, awkward_names_wake_their_waiters) {
     auto alice = this->join("alice");
     auto bob = this->join("bob");
-    for (const auto& name : this->awkward_names()) {
+    for (const auto& name : this->usable_names(alice)) {
         SCOPED_TRACE(this->quoted(name));
         event_counter hints;
         alice.become_fresh_owner();
@@ -185,7 +207,8 @@ TYPED_TEST_P(name_contract, impossible_names_of_latches_are_refused_by_the_engin
 TYPED_TEST_P(name_contract, awkward_names_exclude_between_clients) {
     client first{this->address()};
     client second{this->address()};
-    for (const auto& name : this->awkward_names()) {
+    auto anybody = this->join("anybody");
+    for (const auto& name : this->usable_names(anybody)) {
         SCOPED_TRACE(this->quoted(name));
         mutex mine{first, name};
         mutex yours{second, name};

@@ -188,7 +188,7 @@ TYPED_TEST_P(waiting_contract, an_opening_latch_is_heard_within_the_bound) {
     }
     event_counter hints;
     ASSERT_TRUE(alice.set_latch(name, 1).applied);
-    const auto watch = bob.watch(name, hints.callback());
+    const auto watch = bob.watch(name, lock_kind::latch, hints.callback());
     const auto before = hints.count();
     ASSERT_EQ(alice.count_down(name).count, 0U);
     EXPECT_TRUE(hints.wait_for(before + 1, this->wake_bound));
