@@ -1,0 +1,45 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <redis/net/settings.hpp>
+
+namespace holdfast::engines::redis {
+
+enum class topology_kind : std::uint8_t { standalone, sentinel, cluster };
+
+/// A store address, taken apart.
+///
+///     redis://[user[:password]@]host[:port][/database][?option=value&…]
+///     rediss://…                                 the same, with TLS
+///     redis+unix:///path/to/socket[?…]           options: database
+///     redis+sentinel://host[:port],…/service[/database][?…]    default port 26379
+///     redis+cluster://host[:port],…[?…]
+///     rediss+sentinel://…  rediss+cluster://…
+///
+/// Options: ca=FILE, cert=FILE, key=FILE, server_name=NAME, verify=no (TLS); user=NAME,
+/// password_file=FILE, password_env=VARIABLE; sentinel_user=NAME, sentinel_password_file=FILE,
+/// sentinel_password_env=VARIABLE; connect_timeout=MS; prefix=TEXT (put before every lock name, as a
+/// Redisson NameMapper would); sharded=auto|on|off (cluster); fenced=redisson (tokens from
+/// `redisson_lock_token:{name}`). Unknown options are an error.
+/// Without a password in the address, HOLDFAST_REDIS_PASSWORD and HOLDFAST_REDIS_USER are used.
+struct address {
+    topology_kind topology{};
+    std::vector<node_address> nodes;
+    std::string service;
+    connection_settings connection;
+    credentials sentinel_login;
+    std::string prefix;
+    enum class sharding : std::uint8_t { automatic, on, off } sharded{};
+    bool redisson_tokens{};
+    /// Without secrets, for errors and `inspect`.
+    std::string text;
+};
+
+/// Throws `std::system_error` with `errc::bad_configuration` and words that say what to write instead;
+/// never with the password in them.
+[[nodiscard]] address parse_address(std::string_view scheme, std::string_view rest);
+
+}  // namespace holdfast::engines::redis

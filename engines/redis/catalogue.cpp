@@ -1,0 +1,279 @@
+#include <redis/catalogue.hpp>
+
+#include <redis/errors.hpp>
+#include <redis/layout/keys.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace holdfast::engines::redis {
+
+namespace {
+
+using words = std::vector<std::string>;
+
+[[nodiscard]] std::uint16_t slot_in(const catalogue& from, const std::string& key) {
+    return from.words.clustered ? slot_of(key) : std::uint16_t{0};
+}
+
+void ask(const catalogue& from, std::uint16_t slot, words command, call how,
+         std::function<void(connection::result)> done) {
+    from.servers.send(
+        slot, router::lane::common,
+        [command = std::move(command)](std::string& out, const server_facts&) {
+            append_command(out, std::vector<std::string_view>{command.begin(), command.end()});
+            return std::size_t{1};
+        },
+        how, std::move(done));
+}
+
+[[nodiscard]] std::optional<holder_card> read_card(const value& reply) {
+    if (reply.type != value::kind::array || reply.items.empty()) {
+        return std::nullopt;
+    }
+    holder_card card;
+    for (std::size_t index = 0; index + 1 < reply.items.size(); index += 2) {
+        const auto& field = reply.items[index].text;
+        const auto& text = reply.items[index + 1].text;
+        if (field == "host") {
+            card.host = text;
+        } else if (field == "pid") {
+            std::from_chars(text.data(), text.data() + text.size(), card.pid);
+        } else if (field == "program") {
+            card.program = text;
+        } else if (field == "label") {
+            card.label = text;
+        }
+    }
+    return card;
+}
+
+/// Fetches the cards of all holders of `locks`, then calls `done`.
+void add_cards(const std::shared_ptr<const catalogue>& from, std::vector<lock_info>& locks, call how,
+               std::function<void()> done) {
+    struct gathering {
+        std::mutex guard;
+        std::map<std::string, std::optional<holder_card>> cards;
+        std::atomic<std::size_t> missing{1};
+        std::vector<lock_info>* locks{};
+        std::function<void()> done;
+
+        void arrived() {
+            if (missing.fetch_sub(1) != 1) {
+                return;
+            }
+            for (auto& lock : *locks) {
+                for (auto& holder : lock.holders) {
+                    holder.card = cards[holder.owner.client_text()];
+                }
+            }
+            done();
+        }
+    };
+    const auto all = std::make_shared<gathering>();
+    all->locks = &locks;
+    all->done = std::move(done);
+    std::set<std::string> clients;
+    for (const auto& lock : locks) {
+        for (const auto& holder : lock.holders) {
+            clients.insert(holder.owner.client_text());
+        }
+    }
+    for (const auto& client : clients) {
+        all->missing.fetch_add(1);
+        const auto key = card_key(client);
+        ask(*from, slot_in(*from, key), {"HGETALL", key}, how,
+            [all, client](const connection::result& result) {
+                if (!result.error) {  // without a card the holder is shown all the same
+                    const std::lock_guard lock{all->guard};
+                    all->cards[client] = read_card(result.replies.front());
+                }
+                all->arrived();
+            });
+    }
+    all->arrived();
+}
+
+/// PUBSUB NUMSUB answers channel, count, channel, count, …
+[[nodiscard]] std::uint32_t subscribers(const value& reply) {
+    std::int64_t sum = 0;
+    for (std::size_t index = 1; index < reply.items.size(); index += 2) {
+        sum += reply.items[index].integer;
+    }
+    return static_cast<std::uint32_t>(sum);
+}
+
+/// What is known without cards.
+void describe(const catalogue& from, const std::string& name, call how,
+              completion<inspect_reply> done) {
+    const auto key = from.words.key_of(name);
+    auto script = std::make_shared<script_call>(inspect_call(key));
+    script->then = {"PUBSUB", from.words.publish == "spublish" ? "SHARDNUMSUB" : "NUMSUB",
+                    channel_of(lock_kind::mutex, key), channel_of(lock_kind::shared_mutex, key),
+                    channel_of(lock_kind::semaphore, key)};
+    from.run(script, slot_in(from, key), how,
+             [name, done = std::move(done)](connection::result result) {
+                 inspect_reply reply;
+                 if (result.error) {
+                     reply.error = std::move(result.error);
+                     done(std::move(reply));
+                     return;
+                 }
+                 reply = inspect_answer(result.replies[0], name);
+                 if (!reply.info.waiters && !result.replies[1].is_error()) {
+                     reply.info.waiters = subscribers(result.replies[1]);
+                 }
+                 done(std::move(reply));
+             });
+}
+
+/// Goes through the keys of all masters, one page after the other, then describes what it found.
+class listing : public std::enable_shared_from_this<listing> {
+public:
+    listing(std::shared_ptr<const catalogue> from, list_request request, call how,
+            completion<list_reply> done)
+        : from_{std::move(from)},
+          request_{std::move(request)},
+          how_{how},
+          done_{std::move(done)},
+          prefix_{from_->words.key_of(request_.prefix)},
+          slots_{from_->servers.a_slot_of_each_master()} {}
+
+    void start() { scan("0"); }
+
+private:
+    static constexpr std::string_view keys_per_page = "1000";
+
+    void scan(const std::string& cursor) {
+        ask(*from_, slots_.back(),
+            {"SCAN", cursor, "COUNT", std::string{keys_per_page}, "TYPE", "hash"}, how_,
+            [self = shared_from_this()](connection::result result) {
+                self->scanned(std::move(result));
+            });
+        how_.from = caller::must_not_block;  // what follows runs inside completions
+    }
+
+    void scanned(connection::result result) {
+        if (result.error) {
+            fail(std::move(result.error));
+            return;
+        }
+        const auto& page = result.replies.front();
+        if (page.is_error()) {
+            fail(meaning_of(page));
+            return;
+        }
+        if (page.items.size() != 2) {
+            fail(senseless_answer("SCAN"));
+            return;
+        }
+        for (const auto& key : page.items[1].items) {
+            consider(key.text);
+        }
+        if (page.items[0].text != "0") {
+            scan(page.items[0].text);
+            return;
+        }
+        slots_.pop_back();
+        if (!slots_.empty()) {
+            scan("0");
+            return;
+        }
+        describe_next();
+    }
+
+    /// The key of a lock, or of what we know about one.
+    void consider(std::string_view key) {
+        constexpr std::string_view sidecar = "holdfast_holds:";
+        std::string name{key};
+        if (key.starts_with(sidecar)) {
+            name = key.substr(sidecar.size());
+            if (name.starts_with('{') && name.ends_with('}') && holds_key(name) != key) {
+                name = name.substr(1, name.size() - 2);
+            }
+        } else if (key.starts_with("holdfast_")) {
+            return;
+        }
+        if (!name.starts_with(prefix_)) {
+            return;
+        }
+        name = name.substr(from_->words.prefix.size());
+        if (name > request_.from || request_.from.empty()) {
+            names_.insert(std::move(name));
+        }
+    }
+
+    void describe_next() {
+        if (names_.empty() || found_.size() == request_.limit) {
+            add_cards(from_, found_, how_, [self = shared_from_this()] { self->finish(); });
+            return;
+        }
+        auto name = std::move(names_.extract(names_.begin()).value());
+        describe(*from_, name, how_, [self = shared_from_this()](inspect_reply reply) {
+            if (reply.error) {
+                self->fail(std::move(reply.error));
+                return;
+            }
+            if (!reply.info.holders.empty()) {
+                self->found_.push_back(std::move(reply.info));
+            }
+            self->describe_next();
+        });
+    }
+
+    void finish() {
+        list_reply reply;
+        if (!names_.empty() && !found_.empty()) {
+            reply.next = found_.back().name;
+        }
+        reply.locks = std::move(found_);
+        done_(std::move(reply));
+    }
+
+    void fail(failure why) {
+        list_reply reply;
+        reply.error = std::move(why);
+        done_(std::move(reply));
+    }
+
+    std::shared_ptr<const catalogue> from_;
+    list_request request_;
+    call how_;
+    completion<list_reply> done_;
+    std::string prefix_;
+    std::vector<std::uint16_t> slots_;
+    std::set<std::string> names_;
+    std::vector<lock_info> found_;
+};
+
+}  // namespace
+
+void inspect_name(const std::shared_ptr<const catalogue>& from, const std::string& name, call how,
+                  completion<inspect_reply> done) {
+    const call then{how.deadline, caller::must_not_block};
+    describe(*from, name, how, [from, then, done = std::move(done)](inspect_reply reply) {
+        if (reply.error || reply.info.holders.empty()) {
+            done(std::move(reply));
+            return;
+        }
+        const auto locks = std::make_shared<std::vector<lock_info>>(std::vector{std::move(reply.info)});
+        add_cards(from, *locks, then, [locks, done] {
+            inspect_reply complete;
+            complete.info = std::move(locks->front());
+            done(std::move(complete));
+        });
+    });
+}
+
+void list_names(const std::shared_ptr<const catalogue>& from, list_request request, call how,
+                completion<list_reply> done) {
+    std::make_shared<listing>(from, std::move(request), how, std::move(done))->start();
+}
+
+}  // namespace holdfast::engines::redis

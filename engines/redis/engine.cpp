@@ -1,0 +1,393 @@
+#include <redis/engine.hpp>
+
+#include <common/validate.hpp>
+#include <redis/errors.hpp>
+#include <redis/layout/keys.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast::engines {
+
+std::unique_ptr<engine> open_redis(std::string_view scheme, std::string_view rest,
+                                   const client_identity& identity);
+
+std::unique_ptr<engine> open_redis(std::string_view scheme, std::string_view rest,
+                                   const client_identity& identity) {
+    return std::make_unique<redis::redis_engine>(redis::parse_address(scheme, rest), identity);
+}
+
+}  // namespace holdfast::engines
+
+namespace holdfast::engines::redis {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::chrono::hours card_life{1};
+
+[[nodiscard]] std::string reach_text(const address& where) {
+    switch (where.topology) {
+        case topology_kind::sentinel:
+            return "every host that uses this Redis service";
+        case topology_kind::cluster:
+            return "every host that uses this Redis cluster";
+        case topology_kind::standalone:
+            break;
+    }
+    return "every host that uses this Redis server";
+}
+
+[[nodiscard]] guarantees promises_of(const address& where) {
+    guarantees promises;
+    promises.reach = scope::fleet;
+    promises.reach_text = reach_text(where);
+    // A server that loses data and whose clock is set back may repeat tokens.
+    promises.tokens = fencing::best_effort;
+    promises.shared = true;
+    promises.permits = true;
+    promises.latches = true;
+    promises.fair = true;
+    promises.replicas = true;
+    promises.minimum_ttl = milliseconds{20};
+    return promises;
+}
+
+/// Says why not, if there is a reason.
+template <class Reply>
+[[nodiscard]] bool refused(failure why, const call& how, const completion<Reply>& done) {
+    if (!why && clock::now() >= how.deadline) {
+        why = {errc::store_unavailable, "the deadline had passed before anything was sent"};
+    }
+    if (!why) {
+        return false;
+    }
+    Reply reply;
+    reply.error = std::move(why);
+    done(std::move(reply));
+    return true;
+}
+
+/// What the server's answer means, or why there is none.
+template <class Decode>
+[[nodiscard]] auto read(connection::result& result, const Decode& decode) {
+    decltype(decode(result.replies.front())) reply;
+    if (result.error) {
+        reply.error = std::move(result.error);
+    } else {
+        reply = decode(result.replies.front());
+    }
+    return reply;
+}
+
+class redis_subscription final : public subscription {
+public:
+    explicit redis_subscription(std::unique_ptr<watches::listening> what) : what_{std::move(what)} {}
+    [[nodiscard]] bool active() const noexcept override { return what_->active(); }
+
+private:
+    std::unique_ptr<watches::listening> what_;
+};
+
+[[nodiscard]] std::unique_ptr<router> make_router(const address& where, router::events told) {
+    switch (where.topology) {
+        case topology_kind::sentinel:
+            return make_sentinel(where, std::move(told));
+        case topology_kind::cluster:
+            return make_cluster(where, std::move(told));
+        case topology_kind::standalone:
+            break;
+    }
+    return make_standalone(where, std::move(told));
+}
+
+}  // namespace
+
+redis_engine::redis_engine(redis::address where, const client_identity& identity)
+    : where_{std::move(where)},
+      identity_{identity},
+      promises_{promises_of(where_)},
+      watches_{std::make_shared<watches>()},
+      router_{make_router(
+          where_,
+          {.heard = [all = watches_](const std::string& channel,
+                                     std::string_view message) { all->heard(channel, message); },
+           .subscribed = [all = watches_](const std::string& channel) { all->heard(channel, {}); }})} {
+    watches_->connect(router_.get());
+    const auto deadline = clock::now() + where_.connection.connect_timeout;
+    if (const auto trouble = router_->connect(deadline)) {
+        trouble.raise("cannot use the store " + where_.text);
+    }
+    dialect_ = {where_.prefix, router_->clustered(), where_.redisson_tokens,
+                router_->publish_command()};
+    catalogue_ = std::make_shared<catalogue>(
+        catalogue{*router_, dialect_,
+                  [this](std::shared_ptr<const script_call> what, std::uint16_t slot, call how,
+                         answered done) { run(std::move(what), slot, how, std::move(done)); }});
+    write_card(card_life);
+}
+
+redis_engine::~redis_engine() {
+    watches_->close();
+    router_.reset();  // completes what is pending
+    const std::lock_guard lock{guard_};
+    in_line_.clear();
+    revocations_.reset();
+}
+
+void redis_engine::attach(client_callbacks callbacks) {
+    callbacks_ = std::move(callbacks);
+}
+
+std::uint16_t redis_engine::slot_for(const std::string& key) const noexcept {
+    return dialect_.clustered ? slot_of(key) : std::uint16_t{0};
+}
+
+/// Names whose keys a cluster would scatter over several servers.
+failure redis_engine::check_slot(std::string_view name, lock_kind kind) const {
+    if (!dialect_.clustered) {
+        return {};
+    }
+    const auto key = dialect_.key_of(name);
+    const bool fits = kind == lock_kind::latch ? latch_fits_one_slot(key) : fits_one_slot(key);
+    if (fits) {
+        return {};
+    }
+    return {errc::invalid_name,
+            "the braces in " + in_quotes(name) +
+                " make a cluster keep parts of this lock on different servers; leave them out, or put "
+                "one pair around the part that decides the slot"};
+}
+
+void redis_engine::run(std::shared_ptr<const script_call> what, std::uint16_t slot, call how,
+                       answered done, router::lane lane) {
+    const auto send = [this, what, slot, lane](script_call::form form, call when, answered then) {
+        router_->send(
+            slot, lane,
+            [what, form](std::string& out, const server_facts& server) {
+                return what->append(out, server, form);
+            },
+            when, std::move(then));
+    };
+    send(script_call::form::fingerprint, how,
+         [send, deadline = how.deadline, done = std::move(done)](connection::result result) {
+             const bool unknown_script =
+                 !result.error && result.replies.front().error_code() == "NOSCRIPT";
+             if (!unknown_script) {
+                 done(std::move(result));
+                 return;
+             }
+             // Nothing has happened yet: say it in full.
+             send(script_call::form::text, {deadline, caller::must_not_block}, done);
+         });
+}
+
+void redis_engine::acquire(acquire_request request, call how, completion<acquire_reply> done) {
+    if (refused(check_request(request, promises_), how, done) ||
+        refused(check_slot(request.name, request.kind), how, done)) {
+        return;
+    }
+    write_card(request.ttl);
+    listen_for_revocations();
+    const auto key = dialect_.key_of(request.name);
+    auto script = std::make_shared<script_call>(acquire_call(request, key, dialect_));
+    if (request.replicas != replica_policy{}) {
+        acquire_confirmed(std::move(request), std::move(script), how, std::move(done));
+        return;
+    }
+    const bool in_line = request.kind == lock_kind::fair_mutex && request.queue;
+    if (in_line) {
+        stand_in_line(request, key);
+    }
+    run(std::move(script), slot_for(key), how,
+        [this, in_line, request = std::move(request),
+         done = std::move(done)](connection::result result) {
+            auto reply =
+                read(result, [&](const value& answer) { return acquire_answer(answer, request); });
+            if (in_line && reply.result == acquire_reply::outcome::granted) {
+                leave_line(request.owner);
+            }
+            done(std::move(reply));
+        });
+}
+
+/// The lock counts only when enough replicas have it.
+void redis_engine::acquire_confirmed(acquire_request request, std::shared_ptr<script_call> script,
+                                     call how, completion<acquire_reply> done) {
+    const auto slot = slot_for(dialect_.key_of(request.name));
+    const auto known = router_->replicas_of(slot);
+    const auto needed = request.replicas.what == replica_policy::rule::majority
+                            ? (known + 1) / 2
+                            : request.replicas.count;
+    const auto left = std::chrono::duration_cast<milliseconds>(how.deadline - clock::now());
+    // Time is left to give the lock back when too few confirm it.
+    const auto wait = std::max(milliseconds{1}, std::min(left / 2, request.ttl / 4));
+    script->then = {"WAIT", std::to_string(needed), std::to_string(wait.count())};
+    run(
+        script, slot, how,
+        [this, needed, how, request = std::move(request),
+         done = std::move(done)](connection::result result) mutable {
+            auto reply =
+                read(result, [&](const value& answer) { return acquire_answer(answer, request); });
+            const auto confirmed = result.replies.size() > 1 ? result.replies[1].integer : 0;
+            if (reply.result != acquire_reply::outcome::granted || confirmed >= needed) {
+                done(std::move(reply));
+                return;
+            }
+            settle_unconfirmed(request, confirmed, how, std::move(done));
+        },
+        router::lane::confirmed);
+}
+
+/// Gives back what too few replicas have, so that the refusal is true.
+void redis_engine::settle_unconfirmed(const acquire_request& request, std::int64_t confirmed, call how,
+                                      completion<acquire_reply> done) {
+    release({request.name, request.mode, request.owner, {}, request.kind},
+            {how.deadline, caller::must_not_block},
+            [confirmed, done = std::move(done)](const release_reply& back) {
+                acquire_reply reply;
+                const auto words =
+                    "only " + std::to_string(confirmed) + " replicas confirmed the lock in time";
+                const bool undone = back.result != release_reply::outcome::failed;
+                reply.error = {undone ? errc::store_unavailable : errc::outcome_unknown,
+                               undone ? words : words + ", and giving it back failed"};
+                done(std::move(reply));
+            });
+}
+
+void redis_engine::release(release_request request, call how, completion<release_reply> done) {
+    if (refused(check_request(request, promises_), how, done) ||
+        refused(check_slot(request.name, request.kind), how, done)) {
+        return;
+    }
+    if (request.kind == lock_kind::fair_mutex) {
+        leave_line(request.owner);
+    }
+    const auto key = dialect_.key_of(request.name);
+    auto channel =
+        channel_of(request.mode == claim_mode::permit ? lock_kind::semaphore : request.kind, key);
+    const bool counts_us = request.kind != lock_kind::fair_mutex;
+    run(std::make_shared<script_call>(release_call(request, key, dialect_)), slot_for(key), how,
+        [this, counts_us, channel = std::move(channel),
+         done = std::move(done)](connection::result result) {
+            auto reply = read(result, release_answer);
+            if (counts_us && reply.others_waiting > 0) {
+                reply.others_waiting -= watches_->own_subscriptions(channel);
+            }
+            done(std::move(reply));
+        });
+}
+
+void redis_engine::revoke(revoke_request request, call how, completion<revoke_reply> done) {
+    if (refused(check_request(request, promises_), how, done) ||
+        refused(check_slot(request.name, lock_kind::mutex), how, done)) {
+        return;
+    }
+    request.actor = shortened(request.actor, longest_remark);
+    request.reason = shortened(request.reason, longest_remark);
+    const auto key = dialect_.key_of(request.name);
+    run(std::make_shared<script_call>(
+            revoke_call(request, key, dialect_, std::chrono::system_clock::now())),
+        slot_for(key), how,
+        [done = std::move(done)](connection::result result) { done(read(result, revoke_answer)); });
+}
+
+void redis_engine::inspect(std::string name, call how, completion<inspect_reply> done) {
+    if (refused(check_name(name), how, done) ||
+        refused(check_slot(name, lock_kind::mutex), how, done)) {
+        return;
+    }
+    inspect_name(catalogue_, name, how, std::move(done));
+}
+
+void redis_engine::list(list_request request, call how, completion<list_reply> done) {
+    if (refused(check_request(request, promises_), how, done)) {
+        return;
+    }
+    list_names(catalogue_, std::move(request), how, std::move(done));
+}
+
+void redis_engine::latch(latch_request request, call how, completion<latch_reply> done) {
+    if (refused(check_request(request, promises_), how, done) ||
+        refused(check_slot(request.name, lock_kind::latch), how, done)) {
+        return;
+    }
+    const auto key = dialect_.key_of(request.name);
+    run(std::make_shared<script_call>(latch_call(request, key, dialect_)), slot_for(key), how,
+        [done = std::move(done)](connection::result result) { done(read(result, latch_answer)); });
+}
+
+std::unique_ptr<subscription> redis_engine::watch(std::string name, lock_kind kind,
+                                                  std::function<void()> hint) {
+    const auto key = dialect_.key_of(name);
+    return std::make_unique<redis_subscription>(
+        watches_->listen({channel_of(kind, key), slot_for(key)},
+                         [hint = std::move(hint)](std::string_view) { hint(); }));
+}
+
+/// From the moment it asks, an owner in a line listens to its own channel.
+void redis_engine::stand_in_line(const acquire_request& request, const std::string& key) {
+    const std::lock_guard lock{guard_};
+    auto& place = in_line_[request.owner];
+    if (!place) {
+        place = watches_->listen({fair_channel(key, request.owner.text()), slot_for(key)},
+                                 [this, name = request.name, owner = request.owner](std::string_view) {
+                                     if (callbacks_.turn_of) {
+                                         callbacks_.turn_of(name, owner);
+                                     }
+                                 });
+    }
+}
+
+void redis_engine::leave_line(const owner_id& owner) {
+    std::unique_ptr<watches::listening> left;
+    const std::lock_guard lock{guard_};
+    if (const auto found = in_line_.find(owner); found != in_line_.end()) {
+        left = std::move(found->second);
+        in_line_.erase(found);
+    }
+}
+
+void redis_engine::listen_for_revocations() {
+    if (listens_.load(std::memory_order_acquire) || !callbacks_.holds_may_have_changed) {
+        return;
+    }
+    const std::lock_guard lock{guard_};
+    if (!listens_.exchange(true)) {
+        const auto channel = client_channel(identity_.client.client_text());
+        revocations_ =
+            watches_->listen({channel, slot_for(channel), channel_style::classic},
+                             [this](std::string_view) { callbacks_.holds_may_have_changed(); });
+    }
+}
+
+/// Says who we are, for those who look at our locks; often enough that it outlives our leases.
+void redis_engine::write_card(milliseconds ttl) {
+    const auto now = clock::now();
+    auto due = card_due_.load(std::memory_order_relaxed);
+    const auto life = std::max<milliseconds>(card_life, ttl * 2);
+    if (now < due || !card_due_.compare_exchange_strong(due, now + life / 3)) {
+        return;
+    }
+    const auto key = card_key(identity_.client.client_text());
+    router_->send(
+        slot_for(key), router::lane::common,
+        [key, life, card = identity_.card](std::string& out, const server_facts&) {
+            const auto pid = std::to_string(card.pid);
+            const auto milliseconds = std::to_string(life.count());
+            append_command(out,
+                           std::vector<std::string_view>{"HSET", key, "host", card.host, "pid", pid,
+                                                         "program", card.program, "label", card.label});
+            append_command(out, std::vector<std::string_view>{"PEXPIRE", key, milliseconds});
+            return std::size_t{2};
+        },
+        {now + std::chrono::seconds{2}, caller::must_not_block},
+        [this](const connection::result& result) {
+            if (result.error) {
+                card_due_.store(clock::time_point{});
+            }
+        });
+}
+
+}  // namespace holdfast::engines::redis

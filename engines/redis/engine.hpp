@@ -1,0 +1,81 @@
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include <common/callback_gate.hpp>
+#include <holdfast/engine.hpp>
+#include <redis/address.hpp>
+#include <redis/catalogue.hpp>
+#include <redis/topology/router.hpp>
+#include <redis/translation.hpp>
+#include <redis/watches.hpp>
+
+namespace holdfast::engines::redis {
+
+/// Locks in Redis, in Redisson's layout. See docs/redis.md.
+///
+/// Every operation is one script, run on the server that is responsible for the name's slot. What the
+/// engine itself remembers is only whom to tell what: everything about locks is in the store.
+class redis_engine final : public engine {
+public:
+    /// Throws when the store cannot be used.
+    redis_engine(redis::address where, const client_identity& identity);
+    redis_engine(const redis_engine&) = delete;
+    redis_engine& operator=(const redis_engine&) = delete;
+    ~redis_engine() override;
+
+    [[nodiscard]] const guarantees& promises() const noexcept override { return promises_; }
+    [[nodiscard]] const std::string& address() const noexcept override { return where_.text; }
+    void attach(client_callbacks callbacks) override;
+
+    void acquire(acquire_request request, call how, completion<acquire_reply> done) override;
+    void renew(std::vector<renew_request> batch, call how,
+               completion<std::vector<renew_reply>> done) override;
+    void release(release_request request, call how, completion<release_reply> done) override;
+    void revoke(revoke_request request, call how, completion<revoke_reply> done) override;
+    void inspect(std::string name, call how, completion<inspect_reply> done) override;
+    void list(list_request request, call how, completion<list_reply> done) override;
+    void latch(latch_request request, call how, completion<latch_reply> done) override;
+    [[nodiscard]] std::unique_ptr<subscription> watch(std::string name, lock_kind kind,
+                                                      std::function<void()> hint) override;
+
+private:
+    using answered = std::function<void(connection::result)>;
+
+    [[nodiscard]] failure check_slot(std::string_view name, lock_kind kind) const;
+    [[nodiscard]] std::uint16_t slot_for(const std::string& key) const noexcept;
+    /// Runs a script; the first reply is its answer. Tells the server its text if it does not know it.
+    void run(std::shared_ptr<const script_call> what, std::uint16_t slot, call how, answered done,
+             router::lane lane = router::lane::common);
+    void acquire_confirmed(acquire_request request, std::shared_ptr<script_call> script, call how,
+                           completion<acquire_reply> done);
+    void settle_unconfirmed(const acquire_request& request, std::int64_t confirmed, call how,
+                            completion<acquire_reply> done);
+    void write_card(std::chrono::milliseconds ttl);
+    void listen_for_revocations();
+    void stand_in_line(const acquire_request& request, const std::string& key);
+    void leave_line(const owner_id& owner);
+
+    redis::address where_;
+    client_identity identity_;
+    guarantees promises_;
+    dialect dialect_;
+    client_callbacks callbacks_;
+    std::shared_ptr<watches> watches_;
+    std::unique_ptr<router> router_;
+    std::shared_ptr<const catalogue> catalogue_;
+
+    /// When the card has to be written again, on our clock.
+    std::atomic<clock::time_point> card_due_;
+    std::atomic<bool> listens_{false};
+    std::mutex guard_;
+    /// The owners of ours that stand in lines, each with a channel of its own.
+    std::map<owner_id, std::unique_ptr<watches::listening>> in_line_;
+    std::unique_ptr<watches::listening> revocations_;
+};
+
+}  // namespace holdfast::engines::redis

@@ -1,0 +1,212 @@
+#include <redis/translation.hpp>
+
+#include <redis/errors.hpp>
+#include <redis/layout/revocation.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+/// Reads what the inspect script found.
+namespace holdfast::engines::redis {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+/// The places of the script's answer.
+enum : std::size_t {
+    type_of_key,
+    remaining_ms,
+    fields,
+    sidecar,
+    revocation,
+    text_value,
+    permits,
+    line_length,
+    server_time,
+    readers,
+    places
+};
+
+[[nodiscard]] std::int64_t number(std::string_view text, std::int64_t otherwise = 0) {
+    std::int64_t result{};
+    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), result);
+    return parsed.ec == std::errc{} ? result : otherwise;
+}
+
+[[nodiscard]] std::int64_t number(const value& what) {
+    return what.type == value::kind::integer ? what.integer : number(what.text);
+}
+
+using text_map = std::map<std::string, std::string>;
+
+/// A flat array of keys and values.
+[[nodiscard]] text_map pairs(const value& array) {
+    text_map result;
+    for (std::size_t index = 0; index + 1 < array.items.size(); index += 2) {
+        result[array.items[index].text] = array.items[index + 1].text;
+    }
+    return result;
+}
+
+/// `<first> <count> <since>[ <permits> <ids>][ lingering]`
+struct sidecar_entry {
+    fencing_token first;
+    std::uint32_t count{1};
+    std::chrono::system_clock::time_point since;
+    std::uint32_t permits{1};
+    std::string ids;
+    bool lingering{};
+};
+
+[[nodiscard]] sidecar_entry read_entry(std::string_view text) {
+    sidecar_entry entry;
+    const auto take = [&text] {
+        const auto blank = text.find(' ');
+        const auto word = text.substr(0, blank);
+        text.remove_prefix(blank == std::string_view::npos ? text.size() : blank + 1);
+        return word;
+    };
+    entry.first = {static_cast<std::uint64_t>(number(take()))};
+    entry.count = static_cast<std::uint32_t>(number(take(), 1));
+    entry.since = std::chrono::system_clock::time_point{milliseconds{number(take())}};
+    constexpr std::string_view mark{"lingering"};
+    if (text.starts_with(mark)) {
+        entry.lingering = true;
+        take();
+    }
+    if (!text.empty()) {
+        entry.permits = static_cast<std::uint32_t>(number(take(), 1));
+        entry.ids = text;
+    }
+    return entry;
+}
+
+class reading {
+public:
+    reading(const value& answer, lock_info& info)
+        : answer_{answer}, info_{info}, entries_{pairs(answer.items[sidecar])} {}
+
+    void read() {
+        const auto& type = answer_.items[type_of_key].text;
+        if (type == "hash") {
+            read_lock();
+        } else if (type == "string" || !answer_.items[permits].items.empty()) {
+            read_semaphore();
+        }
+        info_.last_revocation = read_revocation(answer_.items[revocation].text);
+    }
+
+private:
+    void add(const std::string& field, claim_mode mode, milliseconds remaining) {
+        constexpr std::string_view lingering_mark{":lingering"};
+        const bool marked = field.ends_with(lingering_mark);
+        const auto owner_text = marked ? field.substr(0, field.size() - lingering_mark.size()) : field;
+        const auto owner = owner_id::parse(owner_text);
+        if (!owner) {
+            return;
+        }
+        holder_info holder;
+        holder.owner = *owner;
+        holder.mode = mode;
+        holder.remaining = std::max(remaining, milliseconds{0});
+        holder.lingering = marked;
+        if (const auto found = entries_.find(owner_text); found != entries_.end()) {
+            const auto entry = read_entry(found->second);
+            holder.token = entry.first;
+            holder.token_count = entry.count;
+            holder.since = entry.since;
+            holder.lingering = holder.lingering || entry.lingering;
+        }
+        info_.holders.push_back(std::move(holder));
+    }
+
+    void read_lock() {
+        const auto held = pairs(answer_.items[fields]);
+        const auto left = milliseconds{number(answer_.items[remaining_ms])};
+        std::map<std::string, milliseconds> reader_left;
+        for (const auto& one : answer_.items[readers].items) {
+            if (one.items.size() == 2) {
+                reader_left[one.items[0].text] = milliseconds{number(one.items[1])};
+            }
+        }
+        const bool read_write = held.contains("mode");
+        constexpr std::string_view write_mark{":write"};
+        for (const auto& [field, count] : held) {
+            if (field == "mode") {
+                continue;
+            }
+            if (!read_write) {
+                add(field, claim_mode::exclusive, left);
+            } else if (field.ends_with(write_mark)) {
+                add(field.substr(0, field.size() - write_mark.size()), claim_mode::exclusive, left);
+            } else if (const auto found = reader_left.find(field); found != reader_left.end()) {
+                if (constexpr milliseconds no_such_key{-2}; found->second != no_such_key) {
+                    add(field, claim_mode::shared, found->second);
+                }
+            } else {
+                add(field, claim_mode::exclusive, left);  // lingers
+            }
+        }
+        if (const auto waiting = number(answer_.items[line_length]); waiting > 0) {
+            info_.waiters = static_cast<std::uint32_t>(waiting);
+        }
+    }
+
+    void read_semaphore() {
+        const auto now = number(answer_.items[server_time]);
+        std::map<std::string, std::int64_t> expiry;
+        const auto& members = answer_.items[permits].items;
+        for (std::size_t index = 0; index + 1 < members.size(); index += 2) {
+            expiry[members[index].text] = number(members[index + 1]);
+        }
+        for (const auto& [field, text] : entries_) {
+            const auto owner = owner_id::parse(field);
+            if (!owner) {
+                continue;
+            }
+            const auto entry = read_entry(text);
+            const auto found = expiry.find(entry.ids.substr(0, 16));
+            if (found == expiry.end() || found->second <= now) {
+                continue;
+            }
+            holder_info holder;
+            holder.owner = *owner;
+            holder.mode = claim_mode::permit;
+            holder.permits = entry.permits;
+            holder.token = entry.first;
+            holder.token_count = entry.count;
+            holder.since = entry.since;
+            holder.remaining = milliseconds{found->second - now};
+            holder.lingering = entry.lingering;
+            info_.holders.push_back(std::move(holder));
+        }
+        if (!info_.holders.empty()) {
+            const auto limit = entries_.find("limit");
+            info_.limit =
+                limit == entries_.end() ? 0 : static_cast<std::uint32_t>(number(limit->second));
+        }
+    }
+
+    const value& answer_;
+    lock_info& info_;
+    text_map entries_;
+};
+
+}  // namespace
+
+inspect_reply inspect_answer(const value& reply, std::string_view name) {
+    inspect_reply answer;
+    answer.info.name = name;
+    if (reply.is_error()) {
+        answer.error = meaning_of(reply);
+    } else if (reply.type != value::kind::array || reply.items.size() < places) {
+        answer.error = senseless_answer("inspect");
+    } else {
+        reading{reply, answer.info}.read();
+    }
+    return answer;
+}
+
+}  // namespace holdfast::engines::redis

@@ -1,0 +1,133 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <redis/net/backoff.hpp>
+#include <redis/net/connection.hpp>
+#include <redis/net/descriptor.hpp>
+#include <redis/net/handshake.hpp>
+#include <redis/net/link.hpp>
+#include <redis/net/request.hpp>
+
+namespace holdfast::engines::redis {
+
+/// What a connection is made of. The functions are in three files: asking and waiting (connection.cpp),
+/// moving bytes and ending requests (connection_driver.cpp), the thread in the background
+/// (connection_background.cpp).
+///
+/// Two roles are handed round, both without the lock held while they are at work:
+///   the writer sends what has been collected; anybody, for the length of one system call
+///   the reader reads the answers for all: the caller whose own answer is the last to come, or the
+///     background when none of those who wait is a caller that blocks
+/// As long as anything is pending there is a reader.
+struct connection::state : std::enable_shared_from_this<connection::state> {
+    using guard = std::unique_lock<std::mutex>;
+    enum class phase : std::uint8_t { idle, connecting, ready, pausing, closed };
+
+    /// Requests that may be under way or wait for a connection.
+    static constexpr std::size_t most_requests = 65'536;
+    /// A connection that was silent for longer is looked at before it is used.
+    static constexpr std::chrono::seconds trusted_for{1};
+
+    state(node_address where, connection_settings how, commands greeting, events told);
+
+    // Asking and waiting.
+    void send(encode what, call how, done finished);
+    [[nodiscard]] failure connect(clock::time_point deadline);
+    void reset(const failure& why);
+    void close();
+    void submit(std::unique_ptr<request> asked);
+    void perform(request& mine);
+    /// Looks after what was collected every now and then, until it is written.
+    void follow(request& mine, clock::duration until_written);
+    void add(request& added, aftermath& after);
+    void add_to_link(request& added, aftermath& after);
+
+    // Moving bytes and ending requests.
+    void drive(guard& lock, request& mine, clock::time_point now, aftermath& after);
+    void write(guard& lock, clock::time_point now, aftermath& after);
+    void write_on(guard& lock, const std::shared_ptr<link>& on, aftermath& after);
+    void absorb(guard& lock, io_result result, aftermath& after);
+    void pass_on(aftermath& after);
+    void drop(const failure& why, aftermath& after);
+    void expire(request& late, aftermath& after);
+    void expire_all(clock::time_point now, aftermath& after);
+    void end(request& over, failure why, aftermath& after);
+    void end_waiting(const failure& why, aftermath& after);
+    void settle(aftermath& after);
+    void run(request& over);
+    [[nodiscard]] bool defer(std::vector<std::unique_ptr<request>>& due);
+    [[nodiscard]] failure unanswered(link::reach how_far) const;
+
+    // The thread in the background.
+    void start_background();
+    void wake_background();
+    void expect_expiry(clock::time_point deadline);
+    void background();
+    void serve(guard& lock);
+    void attempt(guard& lock);
+    [[nodiscard]] failure make_link(std::shared_ptr<link>& made);
+    void attempt_failed(const failure& why, aftermath& after);
+    void attempt_succeeded(guard& lock, std::shared_ptr<link> made, aftermath& after);
+    [[nodiscard]] bool wait_in_attempt(int descriptor, short wanted, clock::time_point until);
+    short sleep(guard& lock, int descriptor, short wanted, clock::time_point until);
+    void tidy(guard& lock);
+
+    const node_address where_;
+    const connection_settings how_;
+    const commands greeting_;
+    const events told_;
+    const std::string name_;
+
+    std::mutex mutex_;
+    phase phase_{phase::idle};
+    std::shared_ptr<link> link_;
+    /// Those who wait for a connection; nothing of them is encoded yet.
+    std::deque<request*> waiting_;
+    failure last_failure_;
+    backoff backoff_;
+    clock::time_point pause_ends_{};
+    std::uint64_t generation_{};
+    /// Of connections that are gone.
+    std::uint64_t commands_before_{};
+    std::uint64_t attempts_{};
+    std::condition_variable attempted_;
+
+    std::jthread thread_;
+    bool started_{};
+    bool sleeping_{};
+    bell bell_;
+    /// When the background looks for requests of those who do not wait that are over time.
+    clock::time_point next_expiry_{clock::time_point::max()};
+    /// Completions that could not be run where they became due.
+    std::vector<std::unique_ptr<request>> deferred_;
+    std::vector<failure> losses_;
+
+    /// Requests that are over and whose completion has not returned yet.
+    std::atomic<int> running_{0};
+};
+
+/// Marks the current thread as one that runs a connection's callback, for as long as it exists.
+class inside_callback {
+public:
+    explicit inside_callback(const void* whose) noexcept;
+    inside_callback(const inside_callback&) = delete;
+    inside_callback& operator=(const inside_callback&) = delete;
+    ~inside_callback();
+
+    /// How many callbacks of `whose` are running on this thread, one inside the other.
+    [[nodiscard]] static int depth(const void* whose) noexcept;
+
+private:
+    const void* whose_;
+    inside_callback* outer_;
+};
+
+}  // namespace holdfast::engines::redis

@@ -1,0 +1,13 @@
+#include <redis/net/settings.hpp>
+
+namespace holdfast::engines::redis {
+
+std::string node_address::text() const {
+    if (!path.empty()) {
+        return path;
+    }
+    const bool has_colons = host.find(':') != std::string::npos;
+    return (has_colons ? "[" + host + "]" : host) + ":" + std::to_string(port);
+}
+
+}  // namespace holdfast::engines::redis

@@ -1,0 +1,274 @@
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <redis/net/tls.hpp>
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509_vfy.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+namespace holdfast::engines::redis {
+
+namespace {
+
+int socket_of(::BIO* bio) noexcept {
+    return static_cast<int>(reinterpret_cast<std::intptr_t>(::BIO_get_data(bio)));
+}
+
+bool would_block() noexcept {
+    return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+}
+
+int bio_write(::BIO* bio, const char* data, int size) noexcept {
+    ::BIO_clear_retry_flags(bio);
+    const auto sent =
+        ::send(socket_of(bio), data, static_cast<std::size_t>(size), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && would_block()) {
+        ::BIO_set_retry_write(bio);
+    }
+    return static_cast<int>(sent);
+}
+
+int bio_read(::BIO* bio, char* data, int size) noexcept {
+    ::BIO_clear_retry_flags(bio);
+    const auto got = ::recv(socket_of(bio), data, static_cast<std::size_t>(size), MSG_DONTWAIT);
+    if (got < 0 && would_block()) {
+        ::BIO_set_retry_read(bio);
+    }
+    if (got == 0) {
+        ::BIO_set_flags(bio, BIO_FLAGS_IN_EOF);
+    }
+    return static_cast<int>(got);
+}
+
+long bio_control(::BIO* bio, int command, long, void*) noexcept {
+    switch (command) {
+        case BIO_CTRL_FLUSH:
+            return 1;
+        case BIO_CTRL_EOF:
+            return ::BIO_test_flags(bio, BIO_FLAGS_IN_EOF) != 0 ? 1 : 0;
+        default:
+            return 0;
+    }
+}
+
+/// OpenSSL's own socket BIO writes with write(), which raises SIGPIPE.
+::BIO* make_bio(int socket) {
+    static ::BIO_METHOD* const method = [] {
+        ::BIO_METHOD* made = ::BIO_meth_new(::BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "holdfast");
+        ::BIO_meth_set_write(made, &bio_write);
+        ::BIO_meth_set_read(made, &bio_read);
+        ::BIO_meth_set_ctrl(made, &bio_control);
+        return made;
+    }();
+    ::BIO* bio = ::BIO_new(method);
+    ::BIO_set_data(bio, reinterpret_cast<void*>(static_cast<std::intptr_t>(socket)));
+    ::BIO_set_init(bio, 1);
+    return bio;
+}
+
+std::string last_words() {
+    const unsigned long error = ::ERR_peek_last_error();
+    const char* reason = error == 0 ? nullptr : ::ERR_reason_error_string(error);
+    return reason == nullptr ? "no reason given" : reason;
+}
+
+/// The options carry the paths the user wrote, so the words may name them.
+failure bad_file(const std::string& what, const std::string& path) {
+    return {errc::bad_configuration, what + " " + path + " cannot be used: " + last_words()};
+}
+
+int size_of(std::size_t size) noexcept {
+    return static_cast<int>(std::min<std::size_t>(size, 1 << 30));
+}
+
+}  // namespace
+
+void tls_session::context_deleter::operator()(ssl_ctx_st* context) const noexcept {
+    ::SSL_CTX_free(context);
+}
+
+void tls_session::session_deleter::operator()(ssl_st* session) const noexcept {
+    ::SSL_free(session);
+}
+
+tls_session::tls_session(const tls_settings& how, const std::string& host, int socket) : how_{how} {
+    ::ERR_clear_error();
+    context_.reset(::SSL_CTX_new(::TLS_client_method()));
+    if (!context_) {
+        unusable_ = {errc::bad_configuration, "TLS cannot be used: " + last_words()};
+        return;
+    }
+    ::SSL_CTX_set_min_proto_version(context_.get(), TLS1_2_VERSION);
+    ::SSL_CTX_set_read_ahead(context_.get(), 1);
+    ::SSL_CTX_set_mode(context_.get(),
+                       SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    ::SSL_CTX_set_verify(context_.get(), how_.verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
+    unusable_ = load_files();
+    if (!unusable_) {
+        prepare(host, socket);
+    }
+}
+
+tls_session::~tls_session() {
+    if (session_) {
+        // Says good-bye if the socket takes it at once; the server can tell an end from an accident.
+        ::ERR_clear_error();
+        ::SSL_shutdown(session_.get());
+        ::ERR_clear_error();
+    }
+}
+
+failure tls_session::load_files() {
+    ::SSL_CTX* context = context_.get();
+    if (how_.ca_file.empty()) {
+        ::SSL_CTX_set_default_verify_paths(context);
+    } else if (::SSL_CTX_load_verify_locations(context, how_.ca_file.c_str(), nullptr) != 1) {
+        return bad_file("the file of trusted certificates (ca)", how_.ca_file);
+    }
+    if (how_.certificate_file.empty()) {
+        return {};
+    }
+    if (::SSL_CTX_use_certificate_chain_file(context, how_.certificate_file.c_str()) != 1) {
+        return bad_file("the client certificate (cert)", how_.certificate_file);
+    }
+    const std::string& key = how_.key_file.empty() ? how_.certificate_file : how_.key_file;
+    if (::SSL_CTX_use_PrivateKey_file(context, key.c_str(), SSL_FILETYPE_PEM) != 1) {
+        return bad_file("the client certificate's private key (key)", key);
+    }
+    if (::SSL_CTX_check_private_key(context) != 1) {
+        return bad_file("the client certificate's private key (key)", key);
+    }
+    return {};
+}
+
+void tls_session::prepare(const std::string& host, int socket) {
+    session_.reset(::SSL_new(context_.get()));
+    if (!session_) {
+        unusable_ = {errc::bad_configuration, "TLS cannot be used: " + last_words()};
+        return;
+    }
+    ::BIO* bio = make_bio(socket);
+    ::SSL_set_bio(session_.get(), bio, bio);
+    ::SSL_set_connect_state(session_.get());
+    unusable_ = expect_name(how_.server_name.empty() ? host : how_.server_name);
+}
+
+failure tls_session::expect_name(const std::string& name) {
+    expected_name_ = name;
+    ::X509_VERIFY_PARAM* rules = ::SSL_get0_param(session_.get());
+    if (::X509_VERIFY_PARAM_set1_ip_asc(rules, name.c_str()) == 1) {
+        return {};
+    }
+    ::ERR_clear_error();
+    if (name.empty() || ::SSL_set1_host(session_.get(), name.c_str()) != 1 ||
+        ::SSL_set_tlsext_host_name(session_.get(), name.c_str()) != 1) {
+        return {errc::bad_configuration,
+                "\"" + name + "\" cannot be a server's name; give server_name=NAME"};
+    }
+    return {};
+}
+
+io_result tls_session::handshake() {
+    ::ERR_clear_error();
+    return outcome_of(::SSL_do_handshake(session_.get()));
+}
+
+io_result tls_session::read(std::span<char> into) {
+    ::ERR_clear_error();
+    return outcome_of(::SSL_read(session_.get(), into.data(), size_of(into.size())));
+}
+
+io_result tls_session::write(std::span<const char> from) {
+    ::ERR_clear_error();
+    return outcome_of(::SSL_write(session_.get(), from.data(), size_of(from.size())));
+}
+
+bool tls_session::ended_or_data() {
+    char one{};
+    ::ERR_clear_error();
+    return outcome_of(::SSL_peek(session_.get(), &one, 1)).what != io_result::outcome::again;
+}
+
+io_result tls_session::outcome_of(int returned) {
+    using outcome = io_result::outcome;
+    if (returned > 0) {
+        return {.what = outcome::done, .bytes = static_cast<std::size_t>(returned), .why = {}};
+    }
+    const int system_error = errno;
+    switch (::SSL_get_error(session_.get(), returned)) {
+        case SSL_ERROR_WANT_READ:
+            return {.what = outcome::again, .wants = POLLIN, .why = {}};
+        case SSL_ERROR_WANT_WRITE:
+            return {.what = outcome::again, .wants = POLLOUT, .why = {}};
+        case SSL_ERROR_ZERO_RETURN:
+            return {.what = outcome::closed,
+                    .why = {errc::store_unavailable, "the server closed the connection"}};
+        case SSL_ERROR_SYSCALL: {
+            const bool broken = system_error != 0;
+            const std::string words = broken ? std::generic_category().message(system_error)
+                                             : "the server closed the connection";
+            return {.what = outcome::closed, .why = {errc::store_unavailable, words}};
+        }
+        default:
+            return {.what = outcome::failed, .why = explain()};
+    }
+}
+
+failure tls_session::explain() const {
+    if (const long verdict = ::SSL_get_verify_result(session_.get());
+        how_.verify && verdict != X509_V_OK) {
+        return explain_verification(verdict);
+    }
+    const unsigned long error = ::ERR_peek_error();
+    if (ERR_GET_LIB(error) != ERR_LIB_SSL) {
+        return {errc::store_unavailable, "TLS failed: " + last_words()};
+    }
+    switch (ERR_GET_REASON(error)) {
+        case SSL_R_UNEXPECTED_EOF_WHILE_READING:
+            return {errc::store_unavailable, "the server closed the connection"};
+        case SSL_R_WRONG_VERSION_NUMBER:
+        case SSL_R_PACKET_LENGTH_TOO_LONG:
+        case SSL_R_HTTP_REQUEST:
+            return {errc::bad_configuration, std::string{no_tls_there}};
+        case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+            return {errc::bad_configuration,
+                    "the server demands a client certificate; give cert=FILE&key=FILE"};
+        case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
+        case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+        case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
+        case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
+        case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
+        case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+        case SSL_R_TLSV1_ALERT_ACCESS_DENIED:
+            return {errc::bad_configuration,
+                    "the server refused the TLS handshake or our certificate (" + last_words() +
+                        "); look at cert=FILE and key=FILE"};
+        default:
+            return {errc::store_unavailable, "TLS failed: " + last_words()};
+    }
+}
+
+failure tls_session::explain_verification(long verdict) const {
+    const std::string words = ::X509_verify_cert_error_string(verdict);
+    switch (verdict) {
+        case X509_V_ERR_HOSTNAME_MISMATCH:
+        case X509_V_ERR_IP_ADDRESS_MISMATCH:
+            return {errc::bad_configuration, "the server's certificate is not for \"" + expected_name_ +
+                                                 "\" (" + words +
+                                                 "); give server_name=NAME with the name it is for"};
+        case X509_V_ERR_CERT_HAS_EXPIRED:
+        case X509_V_ERR_CERT_NOT_YET_VALID:
+            return {errc::bad_configuration, "the server's certificate is not valid now: " + words +
+                                                 "; renew it, or set the clock"};
+        default:
+            return {errc::bad_configuration,
+                    "the server's certificate is not trusted: " + words +
+                        "; give ca=FILE with the certificate of the authority that issued it"};
+    }
+}
+
+}  // namespace holdfast::engines::redis

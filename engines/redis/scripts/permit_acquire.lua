@@ -1,0 +1,120 @@
+-- Acquires permits of a semaphore: Redisson's RPermitExpirableSemaphore, whose counter of free
+-- permits RSemaphore shares. The counter outlives its users (Redisson's never make one by
+-- themselves), and the limit is remembered beside it.
+--
+-- KEYS  semaphore, timeouts, channel, holds, token counter
+-- ARGV  owner, ttl in ms, permits, limit, number of tokens, token floor, since (ms, for display),
+--       publish command, 16 bytes for each permit in one string
+-- Returns {1, first token, number of tokens}
+--         {0, ms until the first permit expires, 0 = unknown}
+--         error WRONGKIND, or WRONGCOUNT when the owner has another number of permits
+-- include: permits
+-- include: tokens
+
+local semaphore, timeouts, channel, holds, counter = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local owner, ttl, permits, limit = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local count, floor, since = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7]
+local publish, all_ids = ARGV[8], ARGV[9]
+local ids = ids_in(all_ids)
+
+local kind = redis.call('TYPE', semaphore).ok
+if kind ~= 'none' and kind ~= 'string' then
+    return wrong_kind('the name is not that of a semaphore: it holds a ' .. kind)
+end
+local now = now_ms()
+reclaim(semaphore, timeouts, channel, holds, publish, now)
+local members = redis.call('ZCARD', timeouts)
+
+local function has_permits(number)
+    return wrong_kind(string.format('the semaphore has %.0f permits', number))
+end
+
+-- How many permits are free, and whether the counter must be set to say so; or an error.
+local function count_free()
+    local recorded = tonumber(redis.call('HGET', holds, 'limit') or '')
+    local text = redis.call('GET', semaphore)
+    local free = tonumber(text or '')
+    if text and not free then
+        return nil, wrong_kind('the name is not that of a semaphore: it holds no number')
+    end
+    if recorded and recorded ~= limit then
+        -- Once nobody has a permit, a new limit may be agreed upon. With permits missing from the
+        -- counter, somebody has some: users of RSemaphore leave no other trace.
+        if members == 0 and (not free or free == recorded or free == limit) then
+            return limit, true
+        end
+        return nil, has_permits(recorded)
+    end
+    local in_use = (free or limit - members) + members
+    if in_use > limit or members > limit then
+        return nil, has_permits(math.max(in_use, members))
+    end
+    return free or limit - members, not free
+end
+
+local function earliest_end()
+    local first = tonumber(redis.call('ZRANGE', timeouts, 0, 0, 'WITHSCORES')[2] or never)
+    return first < never and math.max(math.ceil(first - now), 1) or 0
+end
+
+local function remember(first)
+    local text = hold_text(first, count, since) .. string.format(' %.0f ', permits) .. all_ids
+    redis.call('HSET', holds, 'limit', limit, owner, text)
+end
+
+local function grant_again()
+    local text = redis.call('HGET', holds, owner)
+    if lingers(text) then
+        return {0, earliest_end()}
+    end
+    local first, number = terms_of(text)
+    local held = first and permits_of(text)
+    if held and held ~= permits then
+        return redis.error_reply(string.format('WRONGCOUNT this owner has %.0f permits', held))
+    end
+    if not first then
+        first, number = take_tokens(counter, count, floor), count
+        remember(first)
+    end
+    write_nothing(timeouts)
+    prolong(timeouts, ids, now + ttl)
+    return granted(first, number)
+end
+
+local function grant(free, set_counter)
+    local first = take_tokens(counter, count, floor)
+    if set_counter then
+        redis.call('SET', semaphore, free - permits)
+    else
+        redis.call('DECRBY', semaphore, permits)
+    end
+    if members == 0 then
+        -- What holders before left behind, and its ttl, if the name was that of a lock.
+        redis.call('DEL', holds)
+    end
+    for _, id in ipairs(ids) do
+        redis.call('ZADD', timeouts, now + ttl, id)
+    end
+    remember(first)
+    local lifetime = redis.call('PTTL', semaphore)
+    if lifetime > 0 then
+        redis.call('PEXPIRE', timeouts, lifetime)
+        redis.call('PEXPIRE', holds, lifetime)
+    end
+    return granted(first, count)
+end
+
+local free, set_counter = count_free()
+if not free then
+    return set_counter
+end
+if redis.call('ZSCORE', timeouts, ids[1]) then
+    return grant_again()
+end
+if free >= permits then
+    return grant(free, set_counter)
+end
+if set_counter then
+    redis.call('SET', semaphore, free)
+end
+return {0, earliest_end()}

@@ -1,0 +1,57 @@
+-- include: tokens
+-- include: leases
+-- include: holds
+
+-- What is asked for; the first five arguments of every acquisition of a lock.
+local function claim_of(arguments)
+    return {
+        owner = arguments[1],
+        ttl = tonumber(arguments[2]),
+        count = tonumber(arguments[3]),
+        floor = tonumber(arguments[4]),
+        since = arguments[5]
+    }
+end
+
+-- Writes a lock that nobody else has: `fields` into its hash, the hold beside it. What an earlier
+-- holder left behind goes.
+local function grant_alone(claim, lock, holds, counter, fields)
+    local first = take_tokens(counter, claim.count, claim.floor)
+    redis.call('DEL', lock, holds)
+    redis.call('HSET', lock, unpack(fields))
+    redis.call('PEXPIRE', lock, claim.ttl)
+    redis.call('HSET', holds, claim.owner, hold_text(first, claim.count, claim.since))
+    redis.call('PEXPIRE', holds, claim.ttl)
+    return granted(first, claim.count)
+end
+
+-- Answers an owner that has what it asks for: the same tokens, a lease that is not shorter.
+local function grant_again(claim, lock, holds, counter)
+    local first, count = terms_of(redis.call('HGET', holds, claim.owner))
+    if not first then
+        first, count = take_tokens(counter, claim.count, claim.floor), claim.count
+        redis.call('HSET', holds, claim.owner, hold_text(first, count, claim.since))
+    end
+    extend(lock, claim.ttl)
+    redis.call('PEXPIRE', holds, math.max(redis.call('PTTL', lock), 1))
+    return granted(first, count)
+end
+
+-- Replaces the only holder's `field` by one that no owner can renew or release.
+local function linger_alone(lock, field, holds, owner, linger)
+    redis.call('HDEL', lock, field)
+    redis.call('HSET', lock, owner .. ':lingering', 1)
+    redis.call('PEXPIRE', lock, linger)
+    redis.call('HSET', holds, owner, as_lingering(redis.call('HGET', holds, owner)))
+    redis.call('PEXPIRE', holds, linger)
+    return {1, 0}
+end
+
+-- The answer to a release by an owner that does not have the lock. One that already lingers as it is
+-- asked to was sent again.
+local function not_mine(lock, owner, linger)
+    if linger > 0 and redis.pcall('HEXISTS', lock, owner .. ':lingering') == 1 then
+        return {1, 0}
+    end
+    return {0, 0}
+end

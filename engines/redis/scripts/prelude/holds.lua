@@ -1,0 +1,44 @@
+-- What we know of a hold, in our own hash beside the lock, under the owner:
+--     <first token> <token count> <since>[ lingering][ <permits> <16 bytes for each permit>]
+
+local function wrong_kind(words)
+    return redis.error_reply('WRONGKIND ' .. words)
+end
+
+local function granted(first, count)
+    return {1, first, count}
+end
+
+local function hold_text(first, count, since)
+    return string.format('%.0f %.0f %s', first, count, since)
+end
+
+-- First token, token count and start of a hold; nothing when nobody knows them any more.
+local function terms_of(text)
+    if not text then
+        return nil
+    end
+    local first, count, since = string.match(text, '^(%d+) (%d+) (%d+)')
+    return tonumber(first), tonumber(count), since
+end
+
+local function lingers(text)
+    return text and string.find(text, '^%d+ %d+ %d+ lingering') ~= nil
+end
+
+local function as_lingering(text)
+    local terms = string.match(text or '', '^%d+ %d+ %d+')
+    if not terms then
+        return '0 0 0 lingering'
+    end
+    return terms .. ' lingering' .. string.sub(text, #terms + 1)
+end
+
+-- How many permits a hold has, and their ids in one string.
+local function permits_of(text)
+    local permits, start = string.match(text, '^%d+ %d+ %d+ (%d+) ()')
+    if not permits then
+        permits, start = string.match(text, '^%d+ %d+ %d+ lingering (%d+) ()')
+    end
+    return tonumber(permits), start and string.sub(text, start) or ''
+end

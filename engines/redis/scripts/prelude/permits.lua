@@ -1,0 +1,76 @@
+-- include: holds
+-- include: clock
+
+-- Redisson's number for permits without an end.
+local never = 922337203685477
+local id_length = 16
+
+local function ids_in(text)
+    local ids = {}
+    for start = 1, #text, id_length do
+        ids[#ids + 1] = string.sub(text, start, start + id_length - 1)
+    end
+    return ids
+end
+
+-- The ids that a request names, or else those that were written down with the hold.
+local function ids_of(named, hold)
+    if named == '' and type(hold) == 'string' then
+        local _, written = permits_of(hold)
+        named = written
+    end
+    return ids_in(named)
+end
+
+-- A server that is out of memory refuses a script's first write if that might need more (ZADD), and
+-- none after it. This one needs nothing and changes nothing.
+local function write_nothing(timeouts)
+    redis.call('ZREM', timeouts, '')
+end
+
+-- Sets the ends of permits, except of those that end later anyway.
+local function prolong(timeouts, ids, finish)
+    for _, id in ipairs(ids) do
+        local current = redis.call('ZSCORE', timeouts, id)
+        if current and tonumber(current) < finish then
+            redis.call('ZADD', timeouts, 'XX', finish, id)
+        end
+    end
+end
+
+-- Puts permits back, and returns how many clients were told. A counter that is gone stays so: only
+-- an acquisition knows the limit.
+local function give_back(semaphore, channel, publish, count)
+    local free = count
+    if redis.call('EXISTS', semaphore) == 1 then
+        local sum = redis.pcall('INCRBY', semaphore, count)
+        free = type(sum) == 'number' and sum or count
+    end
+    return redis.call(publish, channel, string.format('%.0f', free))
+end
+
+-- Forgets the holds whose permits are in `gone`.
+local function forget_holds(holds, gone)
+    local fields = redis.call('HGETALL', holds)
+    for index = 1, #fields, 2 do
+        local _, ids = permits_of(fields[index + 1])
+        if gone[string.sub(ids, 1, id_length)] then
+            redis.call('HDEL', holds, fields[index])
+        end
+    end
+end
+
+-- Takes back all permits that have expired.
+local function reclaim(semaphore, timeouts, channel, holds, publish, now)
+    local expired = redis.call('ZRANGEBYSCORE', timeouts, '-inf', now)
+    if #expired == 0 then
+        return
+    end
+    local gone = {}
+    for _, id in ipairs(expired) do
+        redis.call('ZREM', timeouts, id)
+        gone[id] = true
+    end
+    give_back(semaphore, channel, publish, #expired)
+    forget_holds(holds, gone)
+end

@@ -1,0 +1,81 @@
+-- The readers of a read/write lock. Each of a reader's holds has a key of its own, which expires with
+-- it: <key prefix>:<owner>:rwlock_timeout:<1, 2, ...>
+
+-- More holds than any reader has; a bound for counts that somebody else wrote.
+local most_holds = 10000
+
+local function timeout_key(key_prefix, owner, number)
+    return key_prefix .. ':' .. owner .. ':rwlock_timeout:' .. number
+end
+
+-- Milliseconds until the last of a reader's holds ends; -1 when one has no end, -2 when all are over.
+local function reader_remaining(key_prefix, owner, count)
+    local longest = -2
+    for number = 1, math.min(count, most_holds) do
+        local left = redis.call('PTTL', timeout_key(key_prefix, owner, number))
+        if left == -1 then
+            return -1
+        end
+        longest = math.max(longest, left)
+    end
+    return longest
+end
+
+-- All readers, those whose holds are over included.
+local function readers_of(lock, key_prefix)
+    local readers = {}
+    local fields = redis.call('HGETALL', lock)
+    for index = 1, #fields, 2 do
+        local owner, count = fields[index], tonumber(fields[index + 1])
+        local reads = not string.find(owner, ':write$') and not string.find(owner, ':lingering$')
+        if count and reads and owner ~= 'mode' then
+            local left = reader_remaining(key_prefix, owner, count)
+            readers[#readers + 1] = {owner = owner, count = count, left = left}
+        end
+    end
+    return readers
+end
+
+-- Lets the lock live as long as the last of its readers. Returns how many are alive.
+local function outlive_readers(lock, key_prefix)
+    local alive, longest, endless = 0, 1, false
+    for _, reader in ipairs(readers_of(lock, key_prefix)) do
+        if reader.left ~= -2 then
+            alive = alive + 1
+            longest = math.max(longest, reader.left)
+            endless = endless or reader.left == -1
+        end
+    end
+    if alive > 0 and not endless then
+        redis.call('PEXPIRE', lock, longest)
+    end
+    return alive
+end
+
+-- Sets right what is left of the lock when a reader has gone, and tells those who wait. Returns how
+-- many were told.
+local function after_a_reader(lock, holds, channel, key_prefix, publish)
+    if redis.call('HGET', lock, 'mode') == 'write' then
+        return 0
+    end
+    local alive = outlive_readers(lock, key_prefix)
+    if alive == 0 then
+        redis.call('DEL', lock, holds)
+        return redis.call(publish, channel, '0')
+    end
+    if alive == 1 then
+        -- The last reader may wait to become the writer. Redisson does not listen to this number.
+        return redis.call(publish, channel, '2')
+    end
+    return 0
+end
+
+-- The same for a writer. Reads that its owner holds besides live on.
+local function after_a_writer(lock, holds, channel, publish)
+    if redis.call('HLEN', lock) > 1 then
+        redis.call('HSET', lock, 'mode', 'read')
+    else
+        redis.call('DEL', lock, holds)
+    end
+    return redis.call(publish, channel, '1')
+end

@@ -1,0 +1,75 @@
+-- Acquires a read lock: Redisson's RReadWriteLock. The writer itself becomes a reader.
+--
+-- KEYS  lock, holds, token counter, channel, the owner's timeout key (number 1)
+-- ARGV  owner, ttl in ms, number of tokens, token floor, since (ms, for display), publish command
+-- Returns {1, first token, number of tokens}
+--         {0, ms until the lease in the way ends, 0 = unknown}
+--         error WRONGKIND
+-- include: exclusive
+
+local lock, holds, counter, channel, timeout = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local claim = claim_of(ARGV)
+local owner, publish = claim.owner, ARGV[6]
+
+local function join_readers()
+    local first = take_tokens(counter, claim.count, claim.floor)
+    redis.call('HSET', lock, owner, 1)
+    redis.call('SET', timeout, 1, 'PX', claim.ttl)
+    extend(lock, claim.ttl)
+    redis.call('HSET', holds, owner, hold_text(first, claim.count, claim.since))
+    extend(holds, claim.ttl)
+    return granted(first, claim.count)
+end
+
+-- The tokens stay, and so does a lease that is longer.
+local function downgrade()
+    local first, count = terms_of(redis.call('HGET', holds, owner))
+    if not first then
+        first, count = take_tokens(counter, claim.count, claim.floor), claim.count
+    end
+    redis.call('HDEL', lock, owner .. ':write')
+    redis.call('HSET', lock, 'mode', 'read', owner, 1)
+    extend(lock, claim.ttl)
+    local left = math.max(redis.call('PTTL', lock), claim.ttl)
+    redis.call('SET', timeout, 1, 'PX', left)
+    if redis.call('HEXISTS', holds, owner) == 0 then
+        redis.call('HSET', holds, owner, hold_text(first, count, claim.since))
+    end
+    extend(holds, left)
+    redis.call(publish, channel, '1')
+    return granted(first, count)
+end
+
+local kind = redis.call('TYPE', lock).ok
+if kind == 'none' then
+    local reply = grant_alone(claim, lock, holds, counter, {'mode', 'read', owner, 1})
+    redis.call('SET', timeout, 1, 'PX', claim.ttl)
+    return reply
+end
+if kind ~= 'hash' then
+    return wrong_kind('the name is not that of a lock: it holds a ' .. kind)
+end
+local fields = redis.call('HMGET', lock, 'mode', owner, owner .. ':write')
+local mode, reads, writes = fields[1], fields[2], fields[3]
+if not mode then
+    return wrong_kind('the name is in use as a lock without readers')
+end
+if mode == 'write' then
+    if writes then
+        return downgrade()
+    end
+    return {0, remaining(lock)}
+end
+if not reads then
+    return join_readers()
+end
+if redis.call('EXISTS', timeout) == 0 then
+    -- The owner's lease is over, and only other readers keep the lock.
+    return join_readers()
+end
+if lingers(redis.call('HGET', holds, owner)) then
+    return {0, remaining(timeout)}
+end
+local reply = grant_again(claim, lock, holds, counter)
+extend(timeout, claim.ttl)
+return reply

@@ -1,0 +1,108 @@
+-- Takes a hold away from its owner by force, whatever kind it is of, also one that lingers. Wakes those
+-- who wait as a release would, and tells the owner's client.
+--
+-- KEYS  lock, holds, revocation, lock channel, read/write channel, semaphore channel,
+--       semaphore timeouts, fair queue, the owner's timeout key (number 1; a foreign reader's others
+--       are derived)
+-- ARGV  owner, first token of the hold (0: one that holdfast knows nothing of), record to keep (starts
+--       with the owner, a blank, the token and a blank), ms for which to keep it, publish command,
+--       client channel, fair channel base, key prefix of the readers' timeout keys
+-- Returns {1}, or {0} when there is no such hold
+-- include: permits
+-- include: readers
+
+local lock, holds, revocation = KEYS[1], KEYS[2], KEYS[3]
+local lock_channel, read_write_channel, semaphore_channel = KEYS[4], KEYS[5], KEYS[6]
+local timeouts, fair_queue = KEYS[7], KEYS[8]
+local owner, token, record, keep_for, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local client_channel, fair_channel_base, key_prefix = ARGV[6], ARGV[7], ARGV[8]
+
+local function revoke_lock()
+    local fields = redis.call('HMGET', lock, owner, owner .. ':lingering')
+    if not fields[1] and not fields[2] then
+        return false
+    end
+    redis.call('DEL', lock, holds)
+    redis.call(publish, lock_channel, '0')
+    local head = redis.pcall('LINDEX', fair_queue, 0)
+    if type(head) == 'string' then
+        redis.call(publish, fair_channel_base .. ':' .. head, '0')
+    end
+    return true
+end
+
+local function revoke_reader()
+    local count = tonumber(redis.call('HGET', lock, owner) or '')
+    if not count or reader_remaining(key_prefix, owner, count) == -2 then
+        return false
+    end
+    for number = 1, math.min(count, most_holds) do
+        redis.call('DEL', timeout_key(key_prefix, owner, number))
+    end
+    redis.call('HDEL', lock, owner)
+    return true
+end
+
+local function revoke_reader_or_writer()
+    local written = redis.call('HDEL', lock, owner .. ':write', owner .. ':lingering') > 0
+    local read = revoke_reader()
+    if not written and not read then
+        return false
+    end
+    redis.call('HDEL', holds, owner)
+    if written then
+        after_a_writer(lock, holds, read_write_channel, publish)
+    else
+        after_a_reader(lock, holds, read_write_channel, key_prefix, publish)
+    end
+    return true
+end
+
+-- The id of a permit that holdfast knows nothing of is written as the owner's uuid.
+local function foreign_permit()
+    local digits = string.gsub(string.sub(owner, 1, 36), '-', '')
+    if #digits ~= 2 * id_length or string.find(digits, '%X') then
+        return ''
+    end
+    return (string.gsub(digits, '..', function(pair) return string.char(tonumber(pair, 16)) end))
+end
+
+local function revoke_permits(hold)
+    local all_ids = foreign_permit()
+    if hold then
+        local _, ids = permits_of(hold)
+        all_ids = ids
+    end
+    local now, removed = now_ms(), 0
+    for _, id in ipairs(ids_in(all_ids)) do
+        if tonumber(redis.call('ZSCORE', timeouts, id) or 0) > now then
+            removed = removed + redis.call('ZREM', timeouts, id)
+        end
+    end
+    if removed == 0 then
+        return false
+    end
+    redis.call('HDEL', holds, owner)
+    give_back(lock, semaphore_channel, publish, removed)
+    return true
+end
+
+local function revoke(hold)
+    local kind = redis.call('TYPE', lock).ok
+    if kind ~= 'hash' then
+        return redis.call('TYPE', timeouts).ok == 'zset' and revoke_permits(hold)
+    end
+    if redis.call('HEXISTS', lock, 'mode') == 1 then
+        return revoke_reader_or_writer()
+    end
+    return revoke_lock()
+end
+
+local hold = redis.call('HGET', holds, owner)
+local first_token = hold and string.match(hold, '^%d+') or '0'
+if first_token ~= token or not revoke(hold) then
+    return {0}
+end
+redis.call('SET', revocation, record, 'PX', keep_for)
+redis.call('PUBLISH', client_channel, '1')
+return {1}

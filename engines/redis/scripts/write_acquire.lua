@@ -1,0 +1,67 @@
+-- Acquires a write lock: Redisson's RReadWriteLock. The only reader becomes the writer.
+--
+-- KEYS  lock, holds, token counter, the owner's timeout key (number 1)
+-- ARGV  owner, ttl in ms, number of tokens, token floor, since (ms, for display), key prefix of the
+--       readers' timeout keys
+-- Returns {1, first token, number of tokens}
+--         {0, ms until the first of the leases in the way ends, 0 = unknown}
+--         error WRONGKIND
+-- include: exclusive
+-- include: readers
+
+local lock, holds, counter, timeout = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local claim = claim_of(ARGV)
+local owner, key_prefix = claim.owner, ARGV[6]
+local writer = {'mode', 'write', owner .. ':write', 1}
+
+-- New tokens: others may have read, and acted on it, since the old ones were taken. A lease that is
+-- longer stays so.
+local function upgrade()
+    local _, _, since = terms_of(redis.call('HGET', holds, owner))
+    claim.since = since or claim.since
+    claim.ttl = math.max(claim.ttl, redis.call('PTTL', timeout))
+    local reply = grant_alone(claim, lock, holds, counter, writer)
+    redis.call('DEL', timeout)
+    return reply
+end
+
+local kind = redis.call('TYPE', lock).ok
+if kind == 'none' then
+    return grant_alone(claim, lock, holds, counter, writer)
+end
+if kind ~= 'hash' then
+    return wrong_kind('the name is not that of a lock: it holds a ' .. kind)
+end
+local fields = redis.call('HMGET', lock, 'mode', owner .. ':write')
+if not fields[1] then
+    return wrong_kind('the name is in use as a lock without readers')
+end
+if fields[1] == 'write' then
+    if fields[2] then
+        return grant_again(claim, lock, holds, counter)
+    end
+    return {0, remaining(lock)}
+end
+
+local mine, others, shortest, dead = false, false, 0, {}
+for _, reader in ipairs(readers_of(lock, key_prefix)) do
+    if reader.left == -2 then
+        dead[#dead + 1] = reader.owner
+    elseif reader.owner == owner and not lingers(redis.call('HGET', holds, owner)) then
+        mine = true
+    else
+        others = true
+        if reader.left ~= -1 then
+            local left = math.max(reader.left, 1)
+            shortest = shortest == 0 and left or math.min(shortest, left)
+        end
+    end
+end
+if not others then
+    return mine and upgrade() or grant_alone(claim, lock, holds, counter, writer)
+end
+for _, reader in ipairs(dead) do
+    redis.call('HDEL', lock, reader)
+    redis.call('HDEL', holds, reader)
+end
+return {0, shortest}

@@ -1,0 +1,76 @@
+#include <redis/topology/node.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast::engines::redis {
+
+node::node(node_address where, connection_settings how, events told)
+    : where_{std::move(where)},
+      how_{std::move(how)},
+      told_{std::move(told)},
+      subscriber_{where_, how_, told_.pubsub},
+      common_{make_connection()} {}
+
+std::unique_ptr<connection> node::make_connection() {
+    return std::make_unique<connection>(
+        where_, how_, std::vector<std::vector<std::string>>{{"ROLE"}},
+        connection::events{[this](const std::vector<value>& replies) { return check_role(replies); },
+                           told_.lost});
+}
+
+/// ROLE answers ["master", offset, [replica, …]] or ["slave", host, port, …]. Where the user may not
+/// ask, the first write tells.
+failure node::check_role(const std::vector<value>& replies) {
+    if (replies.empty() || replies[0].type != value::kind::array || replies[0].items.empty()) {
+        return {};
+    }
+    const auto& role = replies[0].items;
+    if (role[0].text == "slave") {
+        const auto master = role.size() > 2 ? role[1].text + ":" + std::to_string(role[2].integer)
+                                            : std::string{"another server"};
+        return {errc::store_unavailable,
+                where_.text() + " is a replica of " + master + "; locks must be taken at the master"};
+    }
+    if (role[0].text == "master" && role.size() > 2) {
+        const auto now = static_cast<std::uint32_t>(role[2].items.size());
+        replicas_.store(std::max(replicas_.load(), now));
+    }
+    return {};
+}
+
+connection& node::of(router::lane which) {
+    if (which == router::lane::common) {
+        return *common_;
+    }
+    const std::lock_guard lock{guard_};
+    if (!confirmed_) {
+        confirmed_ = make_connection();
+    }
+    return *confirmed_;
+}
+
+failure node::connect(clock::time_point deadline) {
+    return common_->connect(deadline);
+}
+
+void node::send(router::lane which, connection::encode what, call how, connection::done finished) {
+    of(which).send(std::move(what), how, std::move(finished));
+}
+
+void node::reset(const failure& why) {
+    common_->reset(why);
+    std::unique_lock lock{guard_};
+    connection* const confirmed = confirmed_.get();
+    lock.unlock();  // completions run in there
+    if (confirmed != nullptr) {
+        confirmed->reset(why);
+    }
+}
+
+std::uint64_t node::commands_sent() const {
+    const std::lock_guard lock{guard_};
+    return common_->commands_sent() + (confirmed_ ? confirmed_->commands_sent() : 0);
+}
+
+}  // namespace holdfast::engines::redis

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include <redis/net/connection.hpp>
+#include <redis/net/subscriber.hpp>
+#include <redis/topology/router.hpp>
+
+namespace holdfast::engines::redis {
+
+/// One server: its two command connections (the second is made when it is first needed) and its
+/// subscriber.
+///
+/// Thread safety: all functions may be called from any thread.
+class node {
+public:
+    struct events {
+        subscriber::events pubsub;
+        /// A command connection was lost or could not be made. May be empty.
+        std::function<void(const failure& why)> lost;
+    };
+
+    node(node_address where, connection_settings how, events told);
+
+    [[nodiscard]] failure connect(clock::time_point deadline);
+    void send(router::lane which, connection::encode what, call how, connection::done finished);
+    /// Drops the command connections, so that the next request finds out who is there now.
+    void reset(const failure& why);
+
+    [[nodiscard]] subscriber& pubsub() noexcept { return subscriber_; }
+    [[nodiscard]] const subscriber& pubsub() const noexcept { return subscriber_; }
+    [[nodiscard]] const node_address& where() const noexcept { return where_; }
+    /// The most replicas it has been seen with.
+    [[nodiscard]] std::uint32_t replicas() const noexcept { return replicas_.load(); }
+    [[nodiscard]] std::uint64_t commands_sent() const;
+
+private:
+    [[nodiscard]] failure check_role(const std::vector<value>& replies);
+    [[nodiscard]] std::unique_ptr<connection> make_connection();
+    [[nodiscard]] connection& of(router::lane which);
+
+    node_address where_;
+    connection_settings how_;
+    events told_;
+    std::atomic<std::uint32_t> replicas_{0};
+    mutable std::mutex guard_;
+    subscriber subscriber_;
+    std::unique_ptr<connection> common_;
+    std::unique_ptr<connection> confirmed_;
+};
+
+}  // namespace holdfast::engines::redis

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <holdfast/error.hpp>
+#include <redis/net/settings.hpp>
+#include <redis/resp/value.hpp>
+
+/// How servers tell us to go elsewhere or to come later. Pure functions.
+namespace holdfast::engines::redis {
+
+struct redirect {
+    enum class kind : std::uint8_t {
+        moved,  ///< the slot belongs to another server now
+        ask,    ///< the slot is on its way there: ask there this once
+    } what{};
+    std::uint16_t slot{};
+    node_address where;
+};
+
+/// "MOVED 3999 10.0.0.5:6381", "ASK 3999 ::1:6381", "MOVED 3999 :6381" (the host that was asked).
+/// Nothing for other answers, and when it does not say where.
+[[nodiscard]] std::optional<redirect> read_redirect(const value& answer, const node_address& asked);
+
+/// Whether the server is a replica and may not write. Servers before 7.0 hide it in other words when a
+/// script finds out.
+[[nodiscard]] bool says_readonly(const value& answer) noexcept;
+
+/// Why the server cannot do this now, if that is what it says: TRYAGAIN, CLUSTERDOWN, LOADING,
+/// MASTERDOWN, READONLY. Nothing was changed, then.
+[[nodiscard]] failure not_now(const value& answer);
+
+/// Copies commands, with ASKING before each: it holds for one command only.
+/// How many answers they have; false if these are no commands.
+[[nodiscard]] std::optional<std::size_t> append_with_asking(std::string& out,
+                                                            std::string_view commands);
+/// Takes the answers to ASKING out again.
+void drop_asking(std::vector<value>& replies);
+
+}  // namespace holdfast::engines::redis

@@ -1,0 +1,368 @@
+#include <redis/topology/node.hpp>
+#include <redis/topology/router.hpp>
+#include <redis/topology/sentinel_agreement.hpp>
+#include <redis/topology/sentinel_informer.hpp>
+
+#include <common/callback_gate.hpp>
+#include <redis/topology/redirect.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <set>
+#include <utility>
+
+namespace holdfast::engines::redis {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// The server that the sentinels call the master, for as long as they do.
+struct reign {
+    reign(node_address where, const connection_settings& how, node::events told)
+        : server{std::move(where), how, std::move(told)} {}
+
+    node server;
+    /// Nothing more is sent to it, even if it answers: it may not know yet what has happened.
+    std::atomic<bool> over{false};
+};
+
+/// A master that sentinels watch over.
+///
+/// Their word counts, not the server's: what to do is decided by `master_choice`, on every word of
+/// theirs. They are asked when a connection is lost or refused, when the master says that it is one no
+/// more, and every few seconds; and they tell of a new master by themselves.
+class sentinel final : public router {
+public:
+    sentinel(const address& where, events told) : where_{where}, told_{std::move(told)} {
+        views_.resize(where_.nodes.size());
+        silences_.resize(where_.nodes.size());
+    }
+    sentinel(const sentinel&) = delete;
+    sentinel& operator=(const sentinel&) = delete;
+    ~sentinel() override;
+
+    [[nodiscard]] failure connect(clock::time_point deadline) override;
+    void send(std::uint16_t, lane which, connection::encode what, call how,
+              connection::done finished) override;
+    [[nodiscard]] std::vector<std::uint16_t> a_slot_of_each_master() override { return {0}; }
+
+    void subscribe(const channel_place& where) override;
+    void unsubscribe(const channel_place& where) override;
+    [[nodiscard]] bool subscribed(const channel_place& where) const override;
+    [[nodiscard]] const std::string& publish_command() const noexcept override {
+        static const std::string command{"publish"};
+        return command;
+    }
+    [[nodiscard]] bool clustered() const noexcept override { return false; }
+    [[nodiscard]] std::uint32_t replicas_of(std::uint16_t) const override;
+    [[nodiscard]] std::uint64_t commands_sent() const override;
+
+private:
+    /// How long to wait for the other sentinels once one has answered.
+    static constexpr auto second_opinions = 300ms;
+
+    void start_informers();
+    [[nodiscard]] failure find_master(clock::time_point deadline);
+    [[nodiscard]] failure reach_master(clock::time_point deadline);
+    [[nodiscard]] failure why_no_master() const;
+    void heard_from(std::size_t which, std::optional<sentinel_view> view, failure why);
+    [[nodiscard]] bool all_reported() const;
+    [[nodiscard]] std::shared_ptr<reign> follow();
+    [[nodiscard]] std::shared_ptr<reign> current() const;
+    void bury();
+    void ask_sentinels();
+
+    void pass_on(lane which, connection::encode what, call how, connection::done finished);
+    [[nodiscard]] connection::result judge(const reign* from, connection::result result);
+    void demoted(const reign* who);
+
+    const address where_;
+    const events told_;
+    callback_gate gate_;
+
+    mutable std::mutex mutex_;
+    std::condition_variable changed_;
+    std::atomic<bool> closed_{false};
+    /// What each sentinel said last, and why it says nothing. Neither: it has not been heard of yet.
+    std::vector<std::optional<sentinel_view>> views_;
+    std::vector<failure> silences_;
+    /// Enough has been heard to follow what the sentinels say.
+    bool informed_{};
+    master_choice choice_;
+    std::shared_ptr<reign> master_;
+    /// Those before, until nobody uses them any more.
+    std::vector<std::shared_ptr<reign>> former_;
+    std::set<std::string> wanted_;
+    std::uint32_t most_replicas_{};
+    std::uint64_t commands_before_{};
+
+    std::vector<std::unique_ptr<sentinel_informer>> informers_;
+};
+
+sentinel::~sentinel() {
+    closed_.store(true);
+    gate_.close();
+    informers_.clear();
+    // From here on nobody but us knows the servers; their completions find the gate closed.
+    std::unique_lock lock{mutex_};
+    const auto last = std::move(master_);
+    const auto former = std::move(former_);
+    lock.unlock();
+}
+
+failure sentinel::connect(clock::time_point deadline) {
+    start_informers();
+    if (failure why = find_master(deadline)) {
+        return why;
+    }
+    return reach_master(deadline);
+}
+
+void sentinel::start_informers() {
+    connection_settings how = where_.connection;
+    how.login = where_.sentinel_login;
+    how.database = 0;
+    for (std::size_t index = 0; index < where_.nodes.size(); ++index) {
+        informers_.push_back(std::make_unique<sentinel_informer>(
+            where_.nodes[index], how, where_.service,
+            sentinel_informer::events{
+                .told = [this, index](const sentinel_view& view) { heard_from(index, view, {}); },
+                .silent = [this, index](const failure& why) { heard_from(index, {}, why); }}));
+    }
+}
+
+bool sentinel::all_reported() const {
+    for (std::size_t index = 0; index < views_.size(); ++index) {
+        if (!views_[index] && !silences_[index]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+failure sentinel::find_master(clock::time_point deadline) {
+    std::unique_lock lock{mutex_};
+    changed_.wait_until(lock, deadline, [&] { return newest_view(views_) || all_reported(); });
+    changed_.wait_until(lock, std::min(deadline, clock::now() + second_opinions),
+                        [&] { return all_reported(); });
+    informed_ = true;
+    static_cast<void>(follow());
+    return master_ ? failure{} : why_no_master();
+}
+
+failure sentinel::why_no_master() const {
+    for (const errc telling : {errc::unauthorised, errc::bad_configuration, errc::store_error}) {
+        for (const failure& each : silences_) {
+            if (each.code == telling) {
+                return each;
+            }
+        }
+    }
+    failure result{errc::store_unavailable, "no sentinel says who the master is"};
+    for (const failure& each : silences_) {
+        if (each) {
+            result.detail += "; " + each.detail;
+        }
+    }
+    return result;
+}
+
+/// A failover may be under way: what fails now may work with the next master.
+failure sentinel::reach_master(clock::time_point deadline) {
+    constexpr auto pause = 100ms;
+    for (;;) {
+        const auto to = current();
+        failure why = to->server.connect(deadline);
+        if (!why || why.code == errc::unauthorised || why.code == errc::bad_configuration) {
+            return why;
+        }
+        ask_sentinels();
+        std::unique_lock lock{mutex_};
+        const auto now = clock::now();
+        if (now >= deadline) {
+            return why;
+        }
+        changed_.wait_until(lock, std::min(deadline, now + pause), [&] { return master_ != to; });
+    }
+}
+
+std::shared_ptr<reign> sentinel::current() const {
+    const std::lock_guard lock{mutex_};
+    return master_;
+}
+
+void sentinel::heard_from(std::size_t which, std::optional<sentinel_view> view, failure why) {
+    std::shared_ptr<reign> deposed;
+    {
+        const std::lock_guard lock{mutex_};
+        views_[which] = std::move(view);
+        silences_[which] = std::move(why);
+        if (informed_ && !closed_.load()) {
+            deposed = follow();
+        }
+    }
+    changed_.notify_all();
+    if (deposed) {
+        deposed->server.reset(
+            {errc::store_unavailable, deposed->server.where().text() + " is the master no more"});
+        deposed.reset();
+    }
+    bury();
+}
+
+/// With the lock held. Whoever is the master no more.
+std::shared_ptr<reign> sentinel::follow() {
+    if (!choice_.consider(views_, clock::now())) {
+        return {};
+    }
+    auto next = std::make_shared<reign>(
+        choice_.current()->master, where_.connection,
+        node::events{.pubsub = {.heard = told_.heard, .subscribed = told_.subscribed, .moved_away = {}},
+                     .lost = [this](const failure&) { ask_sentinels(); }});
+    for (const auto& channel : wanted_) {
+        next->server.pubsub().subscribe(channel, channel_style::classic);
+    }
+    auto deposed = std::exchange(master_, std::move(next));
+    if (deposed) {
+        deposed->over.store(true);
+        most_replicas_ = std::max(most_replicas_, deposed->server.replicas());
+        former_.push_back(deposed);
+    }
+    return deposed;
+}
+
+/// Nobody can begin to use a former master, so one that only we know of stays so.
+void sentinel::bury() {
+    std::vector<std::shared_ptr<reign>> unused;
+    const std::lock_guard lock{mutex_};
+    std::erase_if(former_, [&](std::shared_ptr<reign>& each) {
+        if (each.use_count() != 1) {
+            return false;
+        }
+        commands_before_ += each->server.commands_sent();
+        unused.push_back(std::move(each));
+        return true;
+    });
+}
+
+void sentinel::ask_sentinels() {
+    gate_.pass([this] {
+        for (const auto& each : informers_) {
+            each->ask();
+        }
+    });
+}
+
+void sentinel::send(std::uint16_t, lane which, connection::encode what, call how,
+                    connection::done finished) {
+    if (how.from == caller::may_block) {
+        pass_on(which, std::move(what), how, std::move(finished));
+        return;
+    }
+    // Completions may ask on while we are being destroyed.
+    bool open = false;
+    gate_.pass([&] {
+        open = true;
+        pass_on(which, std::move(what), how, std::move(finished));
+    });
+    if (!open) {
+        finished({{}, {errc::shut_down, "the client is shut down"}});
+    }
+}
+
+void sentinel::pass_on(lane which, connection::encode what, call how, connection::done finished) {
+    const auto to = current();
+    if (!to) {
+        finished({{}, {errc::store_unavailable, "no master is known"}});
+        return;
+    }
+    to->server.send(
+        which,
+        [at = to.get(), what = std::move(what)](std::string& out, const server_facts& server) {
+            return at->over.load() ? std::size_t{0} : what(out, server);
+        },
+        how,
+        [this, at = to.get(), done = std::move(finished)](connection::result result) {
+            done(judge(at, std::move(result)));
+        });
+}
+
+connection::result sentinel::judge(const reign* from, connection::result result) {
+    const auto deposed = [&] { return from->server.where().text() + " is the master no more"; };
+    if (result.error) {
+        if (result.error.code == errc::shut_down && !closed_.load()) {
+            // Not we, only this server is done with.
+            result.error = {errc::outcome_unknown, deposed()};
+        }
+        return result;
+    }
+    if (result.replies.empty()) {
+        return {{}, {errc::store_unavailable, deposed() + "; nothing was sent to it"}};
+    }
+    const value& first = result.replies.front();
+    if (says_readonly(first)) {
+        demoted(from);
+    }
+    if (failure why = not_now(first)) {
+        return {{}, std::move(why)};
+    }
+    return result;
+}
+
+/// Looks who is there now before anything else is sent, and who should be.
+void sentinel::demoted(const reign* who) {
+    gate_.pass([&] {
+        const auto now = current();
+        if (now.get() == who) {
+            now->server.reset(
+                {errc::store_unavailable, now->server.where().text() + " became a replica"});
+        }
+    });
+    ask_sentinels();
+}
+
+void sentinel::subscribe(const channel_place& where) {
+    const std::lock_guard lock{mutex_};
+    wanted_.insert(where.channel);
+    if (master_) {
+        master_->server.pubsub().subscribe(where.channel, channel_style::classic);
+    }
+}
+
+void sentinel::unsubscribe(const channel_place& where) {
+    const std::lock_guard lock{mutex_};
+    wanted_.erase(where.channel);
+    if (master_) {
+        master_->server.pubsub().unsubscribe(where.channel);
+    }
+}
+
+bool sentinel::subscribed(const channel_place& where) const {
+    const std::lock_guard lock{mutex_};
+    return master_ && master_->server.pubsub().active(where.channel);
+}
+
+std::uint32_t sentinel::replicas_of(std::uint16_t) const {
+    const std::lock_guard lock{mutex_};
+    return master_ ? std::max(most_replicas_, master_->server.replicas()) : most_replicas_;
+}
+
+std::uint64_t sentinel::commands_sent() const {
+    const std::lock_guard lock{mutex_};
+    auto sum = commands_before_ + (master_ ? master_->server.commands_sent() : 0);
+    for (const auto& each : former_) {
+        sum += each->server.commands_sent();
+    }
+    return sum;
+}
+
+}  // namespace
+
+std::unique_ptr<router> make_sentinel(const address& where, router::events told) {
+    return std::make_unique<sentinel>(where, std::move(told));
+}
+
+}  // namespace holdfast::engines::redis

@@ -1,0 +1,38 @@
+#include <redis/topology/sentinel_agreement.hpp>
+
+#include <algorithm>
+
+namespace holdfast::engines::redis {
+
+std::optional<sentinel_view> newest_view(std::span<const std::optional<sentinel_view>> views) {
+    std::optional<sentinel_view> best;
+    std::ptrdiff_t most = 0;
+    for (const auto& each : views) {
+        if (!each || (best && each->epoch < best->epoch)) {
+            continue;
+        }
+        const auto voices = std::count(views.begin(), views.end(), each);
+        if (!best || each->epoch > best->epoch || voices > most) {
+            best = each;
+            most = voices;
+        }
+    }
+    return best;
+}
+
+bool master_choice::consider(std::span<const std::optional<sentinel_view>> views,
+                             clock::time_point now) {
+    const auto best = newest_view(views);
+    if (!best) {
+        return false;
+    }
+    if (current_ && best->epoch < current_->epoch && now - confirmed_ < patience) {
+        return false;
+    }
+    const bool changes = !current_ || best->master != current_->master;
+    current_ = best;
+    confirmed_ = now;
+    return changes;
+}
+
+}  // namespace holdfast::engines::redis

@@ -1,0 +1,155 @@
+#include <redis/topology/sentinel_dialogue.hpp>
+
+#include <charconv>
+#include <redis/errors.hpp>
+#include <utility>
+#include <vector>
+
+namespace holdfast::engines::redis {
+
+namespace {
+
+constexpr std::string_view channel = "+switch-master";
+
+void append(std::string& out, std::initializer_list<std::string_view> words) {
+    append_command(out, std::span{words.begin(), words.size()});
+}
+
+template <class Number>
+[[nodiscard]] bool read_number(std::string_view text, Number& into) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
+    return error == std::errc{} && end == text.data() + text.size();
+}
+
+[[nodiscard]] std::vector<std::string_view> words_of(std::string_view text) {
+    std::vector<std::string_view> result;
+    while (!text.empty()) {
+        const auto end = std::min(text.find(' '), text.size());
+        result.push_back(text.substr(0, end));
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return result;
+}
+
+[[nodiscard]] bool is_message(const value& answer) {
+    return answer.items.size() == 3 && answer.items[0].text == "message";
+}
+
+}  // namespace
+
+sentinel_dialogue::sentinel_dialogue(std::string service, credentials login)
+    : service_{std::move(service)}, login_{std::move(login)} {}
+
+std::string sentinel_dialogue::opening() {
+    std::string out;
+    expected_.clear();
+    if (!login_.user.empty()) {
+        append(out, {"AUTH", login_.user, login_.password});
+        expected_.push_back(part::login);
+    } else if (!login_.password.empty()) {
+        append(out, {"AUTH", login_.password});
+        expected_.push_back(part::login);
+    }
+    append_question(out);
+    return out;
+}
+
+std::string sentinel_dialogue::question() {
+    std::string out;
+    append(out, {"UNSUBSCRIBE", channel});
+    expected_.push_back(part::listening);
+    append_question(out);
+    return out;
+}
+
+void sentinel_dialogue::append_question(std::string& out) {
+    append(out, {"SENTINEL", "GET-MASTER-ADDR-BY-NAME", service_});
+    append(out, {"SENTINEL", "MASTER", service_});
+    append(out, {"SUBSCRIBE", channel});
+    expected_.insert(expected_.end(), {part::address, part::details, part::listening});
+}
+
+sentinel_dialogue::news sentinel_dialogue::take(const value& answer) {
+    if (is_message(answer)) {
+        return take_message(answer);
+    }
+    if (expected_.empty()) {
+        return {{}, false, senseless_answer("nothing")};
+    }
+    const part what = expected_.front();
+    expected_.pop_front();
+    switch (what) {
+        case part::login:
+            if (answer.is_error()) {
+                return {{}, false, {errc::unauthorised, "refused user name or password"}};
+            }
+            return {};
+        case part::address:
+            return take_address(answer);
+        case part::details:
+            return take_details(answer);
+        case part::listening:
+            if (answer.is_error()) {
+                return {{}, false, meaning_of(answer)};
+            }
+            return {};
+    }
+    return {};
+}
+
+/// "<service> <old host> <old port> <new host> <new port>"
+sentinel_dialogue::news sentinel_dialogue::take_message(const value& message) {
+    const auto words = words_of(message.items[2].text);
+    if (words.size() != 5 || words[0] != service_) {
+        return {};
+    }
+    sentinel_view told;
+    told.master.host = words[3];
+    if (!read_number(words[4], told.master.port)) {
+        return {};
+    }
+    // The number is not told; that it is a higher one is certain.
+    told.epoch = view_.epoch + 1;
+    view_ = told;
+    return {told, true, {}};
+}
+
+sentinel_dialogue::news sentinel_dialogue::take_address(const value& answer) {
+    if (answer.error_code() == "ERR") {
+        return {
+            {},
+            false,
+            {errc::bad_configuration, "this is not a sentinel; use redis:// (" + answer.text + ")"}};
+    }
+    if (answer.is_error()) {
+        return {{}, false, meaning_of(answer)};
+    }
+    if (answer.type == value::kind::nil) {
+        return {{},
+                false,
+                {errc::bad_configuration, "does not know a service called \"" + service_ +
+                                              "\"; the address must end in the name that the "
+                                              "sentinels' configuration gives it"}};
+    }
+    sentinel_view told;
+    if (answer.items.size() != 2 || answer.items[0].text.empty() ||
+        !read_number(answer.items[1].text, told.master.port)) {
+        return {{}, false, senseless_answer("SENTINEL GET-MASTER-ADDR-BY-NAME")};
+    }
+    told.master.host = answer.items[0].text;
+    view_ = told;
+    return {};
+}
+
+/// A list of names and values. Those who may not ask for it get along without.
+sentinel_dialogue::news sentinel_dialogue::take_details(const value& answer) {
+    for (std::size_t index = 0; index + 1 < answer.items.size(); index += 2) {
+        if (answer.items[index].text == "config-epoch" &&
+            !read_number(answer.items[index + 1].text, view_.epoch)) {
+            view_.epoch = 0;
+        }
+    }
+    return {view_, false, {}};
+}
+
+}  // namespace holdfast::engines::redis

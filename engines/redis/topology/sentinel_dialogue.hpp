@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <holdfast/error.hpp>
+#include <redis/net/settings.hpp>
+#include <redis/resp/value.hpp>
+#include <redis/topology/sentinel_agreement.hpp>
+
+namespace holdfast::engines::redis {
+
+/// What is said on one connection to a sentinel; no sockets, no clock.
+///
+/// A connection that is subscribed may ask nothing, so it listens, and stops listening for as long as
+/// a question takes, all in one write:
+///
+///     AUTH   GET-MASTER-ADDR-BY-NAME   MASTER   SUBSCRIBE +switch-master          opening
+///     UNSUBSCRIBE   GET-MASTER-ADDR-BY-NAME   MASTER   SUBSCRIBE +switch-master   asking again
+class sentinel_dialogue {
+public:
+    sentinel_dialogue(std::string service, credentials login);
+
+    /// The bytes to send on a new connection, and to ask once more. An answer to the last question
+    /// must have come before the next is asked.
+    [[nodiscard]] std::string opening();
+    [[nodiscard]] std::string question();
+    /// Whether everything that was asked is answered.
+    [[nodiscard]] bool settled() const noexcept { return expected_.empty(); }
+
+    struct news {
+        /// The sentinel's view, if this was the last part of an answer or told of a new master.
+        std::optional<sentinel_view> view;
+        /// It told of a new master by itself. Ask again: the number in `view` is a guess.
+        bool switched{};
+        /// The connection is of no use.
+        failure error;
+    };
+    [[nodiscard]] news take(const value& answer);
+
+private:
+    enum class part : std::uint8_t { login, address, details, listening };
+
+    void append_question(std::string& out);
+    [[nodiscard]] news take_message(const value& message);
+    [[nodiscard]] news take_address(const value& answer);
+    [[nodiscard]] news take_details(const value& answer);
+
+    std::string service_;
+    credentials login_;
+    std::deque<part> expected_;
+    sentinel_view view_;
+};
+
+}  // namespace holdfast::engines::redis

@@ -1,0 +1,174 @@
+#include <redis/topology/sentinel_informer.hpp>
+
+#include <algorithm>
+#include <array>
+#include <common/quiet_thread.hpp>
+#include <utility>
+
+#include <poll.h>
+
+namespace holdfast::engines::redis {
+
+sentinel_informer::sentinel_informer(node_address where, connection_settings how, std::string service,
+                                     events told)
+    : where_{std::move(where)},
+      how_{std::move(how)},
+      told_{std::move(told)},
+      dialogue_{std::move(service), how_.login},
+      thread_{quiet_thread([this] { run(); })} {}
+
+sentinel_informer::~sentinel_informer() {
+    stopping_.store(true);
+    bell_.ring();
+}
+
+void sentinel_informer::ask() {
+    if (!wanted_.exchange(true)) {
+        bell_.ring();
+    }
+}
+
+void sentinel_informer::run() {
+    while (!stopping_.load()) {
+        failure why = converse();
+        stream_.reset();
+        if (stopping_.load()) {
+            return;
+        }
+        const bool named = why.detail.starts_with(where_.text());
+        why.detail = (named ? "sentinel " : "sentinel " + where_.text() + ": ") + why.detail;
+        told_.silent(why);
+        const auto until =
+            clock::now() + std::min<clock::duration>(reconnecting_.next(), longest_pause);
+        static_cast<void>(wait(-1, 0, until));
+    }
+}
+
+failure sentinel_informer::converse() {
+    const waiting patiently = [this](int descriptor, short wanted, clock::time_point until) {
+        return wait(descriptor, wanted, until);
+    };
+    auto opened = stream::open(where_, how_.tls, clock::now() + how_.connect_timeout, patiently);
+    if (opened.error) {
+        return std::move(opened.error);
+    }
+    stream_ = std::move(opened.connected);
+    reader_ = std::make_unique<reply_reader>();
+    asked_at_ = clock::now();
+    ask_at_ = asked_at_ + usual_pause;
+    failure why = send(dialogue_.opening());
+    while (!why && !stopping_.load()) {
+        note_wish();
+        const bool settled = dialogue_.settled();
+        if (settled && clock::now() >= ask_at_) {
+            why = put_question();
+            continue;
+        }
+        const auto until = settled ? ask_at_ : asked_at_ + patience;
+        const auto by = settled ? interruption::wish : interruption::end;
+        if (!wait(stream_->socket(), POLLIN, until, by) && !settled) {
+            return {errc::store_unavailable, "does not answer"};
+        }
+        why = receive();
+    }
+    return why;
+}
+
+/// Whoever wants to know soon does so again and again as long as the trouble lasts.
+void sentinel_informer::note_wish() {
+    if (!wanted_.exchange(false)) {
+        return;
+    }
+    const auto now = clock::now();
+    const bool calm = now - asked_at_ > 2 * longest_pause;
+    if (calm) {
+        asking_.succeeded();
+    }
+    const auto pause =
+        calm ? clock::duration::zero() : std::min<clock::duration>(asking_.next(), longest_pause);
+    ask_at_ = std::min(ask_at_, std::max(now, asked_at_ + pause));
+}
+
+failure sentinel_informer::put_question() {
+    asked_at_ = clock::now();
+    ask_at_ = asked_at_ + usual_pause;
+    return send(dialogue_.question());
+}
+
+failure sentinel_informer::send(const std::string& bytes) {
+    std::string_view left = bytes;
+    while (!left.empty() && !stopping_.load()) {
+        const io_result result = stream_->write_now(left);
+        if (result.lost()) {
+            return result.why;
+        }
+        left.remove_prefix(result.bytes);
+        if (result.what == io_result::outcome::again) {
+            if (!wait(stream_->socket(), result.wants, asked_at_ + patience)) {
+                return {errc::store_unavailable, "takes no questions"};
+            }
+        }
+    }
+    return {};
+}
+
+failure sentinel_informer::receive() {
+    std::array<char, 4096> buffer{};
+    for (;;) {
+        const io_result result = stream_->read_now(buffer);
+        if (result.lost()) {
+            return result.why;
+        }
+        if (result.what == io_result::outcome::again) {
+            return {};
+        }
+        reader_->feed({buffer.data(), result.bytes});
+        value answer;
+        auto progress = reader_->next(answer);
+        for (; progress == reply_reader::progress::complete; progress = reader_->next(answer)) {
+            if (failure why = accept(answer)) {
+                return why;
+            }
+        }
+        if (progress == reply_reader::progress::broken) {
+            return {errc::bad_configuration, "this is not a sentinel (" + reader_->problem() + ")"};
+        }
+    }
+}
+
+failure sentinel_informer::accept(const value& answer) {
+    auto news = dialogue_.take(answer);
+    if (news.error) {
+        return std::move(news.error);
+    }
+    if (news.view) {
+        reconnecting_.succeeded();
+        told_.told(*news.view);
+    }
+    if (news.switched) {
+        ask_at_ = clock::now();
+    }
+    return {};
+}
+
+bool sentinel_informer::wait(int descriptor, short wanted, clock::time_point until, interruption by) {
+    std::array<::pollfd, 2> watched{{{.fd = bell_.get(), .events = POLLIN, .revents = 0},
+                                     {.fd = descriptor, .events = wanted, .revents = 0}}};
+    for (auto now = clock::now(); now < until && !stopping_.load(); now = clock::now()) {
+        if (by == interruption::wish && wanted_.load()) {
+            return false;
+        }
+        if (::poll(watched.data(), watched.size(), poll_timeout(until, now)) <= 0) {
+            continue;
+        }
+        if (watched[0].revents != 0) {
+            bell_.silence();
+        }
+        if (watched[1].revents != 0) {
+            return !stopping_.load();
+        }
+    }
+    return false;
+}
+
+}  // namespace holdfast::engines::redis

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include <holdfast/error.hpp>
+#include <redis/net/backoff.hpp>
+#include <redis/net/descriptor.hpp>
+#include <redis/net/io.hpp>
+#include <redis/net/settings.hpp>
+#include <redis/net/stream.hpp>
+#include <redis/resp/reply_reader.hpp>
+#include <redis/topology/sentinel_dialogue.hpp>
+
+namespace holdfast::engines::redis {
+
+/// Asks one sentinel who the master is, and hears from it when that changes.
+///
+/// Asks when the connection is made, when `ask` is called (at once, then with growing, jittered pauses
+/// of up to one second), and every few seconds anyway: a sentinel that died without a word is noticed,
+/// and no change is missed for long.
+///
+/// Thread safety: all functions may be called from any thread. Callbacks run on the informer's thread
+/// with no lock held. The destructor returns when none is running.
+class sentinel_informer {
+public:
+    struct events {
+        std::function<void(const sentinel_view& view)> told;
+        /// The sentinel cannot be asked. Told for every attempt.
+        std::function<void(const failure& why)> silent;
+    };
+
+    /// `how.login` is the sentinel's, not the servers'.
+    sentinel_informer(node_address where, connection_settings how, std::string service, events told);
+    sentinel_informer(const sentinel_informer&) = delete;
+    sentinel_informer& operator=(const sentinel_informer&) = delete;
+    ~sentinel_informer();
+
+    void ask();
+
+private:
+    /// Between questions that nothing has prompted.
+    static constexpr std::chrono::seconds usual_pause{3};
+    /// Between questions, and between attempts to connect, while there is trouble.
+    static constexpr std::chrono::seconds longest_pause{1};
+    /// For the answer to a question.
+    static constexpr std::chrono::seconds patience{1};
+
+    void run();
+    /// Until the connection is of no use; why.
+    [[nodiscard]] failure converse();
+    [[nodiscard]] failure send(const std::string& bytes);
+    [[nodiscard]] failure receive();
+    [[nodiscard]] failure accept(const value& answer);
+    [[nodiscard]] failure put_question();
+    enum class interruption : std::uint8_t { end, wish };
+    /// False when the time is over, or somebody interrupts.
+    [[nodiscard]] bool wait(int descriptor, short wanted, clock::time_point until,
+                            interruption by = interruption::end);
+    void note_wish();
+
+    const node_address where_;
+    const connection_settings how_;
+    const events told_;
+
+    std::unique_ptr<stream> stream_;
+    std::unique_ptr<reply_reader> reader_;
+    sentinel_dialogue dialogue_;
+    backoff reconnecting_;
+    backoff asking_;
+    clock::time_point asked_at_{};
+    clock::time_point ask_at_{};
+
+    bell bell_;
+    std::atomic<bool> wanted_{false};
+    std::atomic<bool> stopping_{false};
+    std::jthread thread_;
+};
+
+}  // namespace holdfast::engines::redis

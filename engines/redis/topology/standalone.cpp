@@ -1,0 +1,65 @@
+#include <redis/topology/node.hpp>
+#include <redis/topology/router.hpp>
+
+#include <utility>
+
+namespace holdfast::engines::redis {
+
+namespace {
+
+/// One server, perhaps with replicas. It is responsible for everything.
+class standalone final : public router {
+public:
+    standalone(const address& where, events told)
+        : node_{where.nodes.front(),
+                where.connection,
+                {.pubsub = {.heard = std::move(told.heard),
+                            .subscribed = std::move(told.subscribed),
+                            .moved_away = {}},
+                 .lost = {}}} {}
+
+    [[nodiscard]] failure connect(clock::time_point deadline) override {
+        return node_.connect(deadline);
+    }
+
+    void send(std::uint16_t, lane which, connection::encode what, call how,
+              connection::done finished) override {
+        node_.send(
+            which, std::move(what), how, [this, done = std::move(finished)](connection::result result) {
+                if (!result.error && !result.replies.empty() &&
+                    result.replies.front().error_code() == "READONLY") {
+                    // It was our master: look who is there now before anything else is sent.
+                    node_.reset({errc::store_unavailable, node_.where().text() + " became a replica"});
+                }
+                done(std::move(result));
+            });
+    }
+
+    [[nodiscard]] std::vector<std::uint16_t> a_slot_of_each_master() override { return {0}; }
+
+    void subscribe(const channel_place& where) override {
+        node_.pubsub().subscribe(where.channel, channel_style::classic);
+    }
+    void unsubscribe(const channel_place& where) override { node_.pubsub().unsubscribe(where.channel); }
+    [[nodiscard]] bool subscribed(const channel_place& where) const override {
+        return node_.pubsub().active(where.channel);
+    }
+    [[nodiscard]] const std::string& publish_command() const noexcept override {
+        static const std::string command{"publish"};
+        return command;
+    }
+    [[nodiscard]] bool clustered() const noexcept override { return false; }
+    [[nodiscard]] std::uint32_t replicas_of(std::uint16_t) const override { return node_.replicas(); }
+    [[nodiscard]] std::uint64_t commands_sent() const override { return node_.commands_sent(); }
+
+private:
+    node node_;
+};
+
+}  // namespace
+
+std::unique_ptr<router> make_standalone(const address& where, router::events told) {
+    return std::make_unique<standalone>(where, std::move(told));
+}
+
+}  // namespace holdfast::engines::redis

@@ -1,0 +1,327 @@
+#include <redis/translation.hpp>
+
+#include <common/hold_rules.hpp>
+#include <redis/errors.hpp>
+#include <redis/layout/keys.hpp>
+#include <redis/layout/revocation.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast::engines::redis {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+/// A revocation can be looked up this long.
+constexpr std::chrono::hours revocations_kept{24};
+/// A latch request that is sent again this much later counts again.
+constexpr std::chrono::minutes latch_requests_remembered{2};
+
+[[nodiscard]] std::string text(milliseconds value) {
+    return std::to_string(value.count());
+}
+
+[[nodiscard]] std::string now_text() {
+    return text(
+        std::chrono::duration_cast<milliseconds>(std::chrono::system_clock::now().time_since_epoch()));
+}
+
+[[nodiscard]] std::string counter_for(const std::string& key, const dialect& how) {
+    if (how.redisson_tokens) {
+        return redisson_token(key);
+    }
+    return how.clustered ? token_counter(slot_of(key)) : token_counter();
+}
+
+/// `{name}`, or the name itself when it has braces: what the timeout keys of readers begin with.
+[[nodiscard]] std::string reader_prefix(const std::string& key) {
+    return key.find('{') == std::string::npos ? "{" + key + "}" : key;
+}
+
+[[nodiscard]] std::string my_reader_timeout(const std::string& key, const std::string& owner) {
+    return reader_timeout(key, owner) + ":1";
+}
+
+/// Two elements, both numbers.
+[[nodiscard]] bool is_pair(const value& reply) noexcept {
+    return reply.type == value::kind::array && reply.items.size() >= 2 &&
+           reply.items[0].type == value::kind::integer && reply.items[1].type == value::kind::integer;
+}
+
+/// Where Redisson counts the tokens nothing is known about the server's clock.
+void set_floor(script_call& call, std::size_t argument, const dialect& how) {
+    if (!how.redisson_tokens) {
+        call.floor = argument;
+    }
+}
+
+[[nodiscard]] script_call permit_acquire_call(const acquire_request& request, const std::string& key,
+                                              const dialect& how) {
+    script_call call{
+        &scripts::permit_acquire(),
+        {key, semaphore_timeouts(key), semaphore_channel(key), holds_key(key), counter_for(key, how)},
+        {request.owner.text(), text(request.ttl), std::to_string(request.permits),
+         std::to_string(request.limit), std::to_string(request.token_count), "0", now_text(),
+         how.publish, permit_ids(request.owner, request.permits)}};
+    set_floor(call, 5, how);
+    return call;
+}
+
+[[nodiscard]] script_call read_write_acquire_call(const acquire_request& request,
+                                                  const std::string& key, const dialect& how) {
+    auto owner = request.owner.text();
+    auto timeout = my_reader_timeout(key, owner);
+    script_call call;
+    if (request.mode == claim_mode::shared) {
+        call.what = &scripts::read_acquire();
+        call.keys = {key, holds_key(key), counter_for(key, how), read_write_channel(key),
+                     std::move(timeout)};
+    } else {
+        call.what = &scripts::write_acquire();
+        call.keys = {key, holds_key(key), counter_for(key, how), std::move(timeout)};
+    }
+    call.arguments = {std::move(owner),
+                      text(request.ttl),
+                      std::to_string(request.token_count),
+                      "0",
+                      now_text(),
+                      request.mode == claim_mode::shared ? how.publish : reader_prefix(key)};
+    set_floor(call, 3, how);
+    return call;
+}
+
+}  // namespace
+
+std::string permit_ids(const owner_id& owner, std::uint32_t permits) {
+    constexpr std::uint32_t most_permits = 1U << 16U;
+    std::string ids;
+    ids.reserve(std::size_t{16} * permits);
+    const auto append = [&ids](std::uint64_t part) {
+        for (int shift = 56; shift >= 0; shift -= 8) {
+            ids += static_cast<char>((part >> static_cast<unsigned>(shift)) & 0xffU);
+        }
+    };
+    for (std::uint32_t index = 0; index < permits; ++index) {
+        append(owner.high);
+        append(owner.low ^ (static_cast<std::uint64_t>(owner.sequence) * most_permits + index));
+    }
+    return ids;
+}
+
+script_call acquire_call(const acquire_request& request, const std::string& key, const dialect& how) {
+    if (request.mode == claim_mode::permit) {
+        return permit_acquire_call(request, key, how);
+    }
+    if (request.kind == lock_kind::shared_mutex) {
+        return read_write_acquire_call(request, key, how);
+    }
+    script_call call;
+    call.arguments = {request.owner.text(), text(request.ttl), std::to_string(request.token_count), "0",
+                      now_text()};
+    if (request.kind == lock_kind::fair_mutex) {
+        call.what = &scripts::fair_acquire();
+        call.keys = {key, fair_queue(key), fair_timeouts(key), holds_key(key), counter_for(key, how)};
+        call.arguments.push_back(text(fair_patience));
+        call.arguments.emplace_back(request.queue ? "1" : "0");
+    } else {
+        call.what = &scripts::lock_acquire();
+        call.keys = {key, holds_key(key), counter_for(key, how)};
+    }
+    set_floor(call, 3, how);
+    return call;
+}
+
+acquire_reply acquire_answer(const value& reply, const acquire_request& request) {
+    acquire_reply answer;
+    if (reply.is_error()) {
+        answer.error = meaning_of(reply);
+        return answer;
+    }
+    if (!is_pair(reply)) {
+        answer.error = senseless_answer("acquire");
+        return answer;
+    }
+    if (reply.items[0].integer == 0) {
+        answer.result = acquire_reply::outcome::busy;
+        answer.retry_after = milliseconds{std::max<std::int64_t>(reply.items[1].integer, 0)};
+        return answer;
+    }
+    answer.result = acquire_reply::outcome::granted;
+    answer.first_token = {static_cast<std::uint64_t>(reply.items[1].integer)};
+    answer.token_count = reply.items.size() > 2 ? static_cast<std::uint32_t>(reply.items[2].integer)
+                                                : request.token_count;
+    return answer;
+}
+
+script_call release_call(const release_request& request, const std::string& key, const dialect& how) {
+    script_call call;
+    auto owner = request.owner.text();
+    auto my_timeout = my_reader_timeout(key, owner);
+    call.arguments = {std::move(owner), how.publish, text(request.linger)};
+    if (request.mode == claim_mode::permit) {
+        call.what = &scripts::permit_release();
+        call.keys = {key, semaphore_timeouts(key), semaphore_channel(key), holds_key(key)};
+        call.arguments.emplace_back();  // all that the owner has
+    } else if (request.kind == lock_kind::fair_mutex) {
+        call.what = &scripts::fair_release();
+        call.keys = {key, fair_queue(key), fair_timeouts(key), holds_key(key), lock_channel(key)};
+        call.arguments.push_back(text(fair_patience));
+    } else if (request.kind != lock_kind::shared_mutex) {
+        call.what = &scripts::lock_release();
+        call.keys = {key, holds_key(key), lock_channel(key)};
+    } else if (request.mode == claim_mode::shared) {
+        call.what = &scripts::read_release();
+        call.keys = {key, holds_key(key), read_write_channel(key), std::move(my_timeout)};
+        call.arguments.push_back(reader_prefix(key));
+    } else {
+        call.what = &scripts::write_release();
+        call.keys = {key, holds_key(key), read_write_channel(key)};
+    }
+    return call;
+}
+
+release_reply release_answer(const value& reply) {
+    release_reply answer;
+    if (reply.is_error()) {
+        answer.error = meaning_of(reply);
+    } else if (!is_pair(reply)) {
+        answer.error = senseless_answer("release");
+    } else if (reply.items[0].integer == 0) {
+        answer.result = release_reply::outcome::gone;
+    } else {
+        answer.result = release_reply::outcome::released;
+        answer.others_waiting = static_cast<std::uint32_t>(reply.items[1].integer);
+    }
+    return answer;
+}
+
+renewal_script script_for(const renew_request& request) noexcept {
+    switch (request.mode) {
+        case claim_mode::permit:
+            return renewal_script::permit;
+        case claim_mode::shared:
+            return renewal_script::reader;
+        case claim_mode::exclusive:
+            break;
+    }
+    return renewal_script::lock;
+}
+
+script_call renewal_call(renewal_script which) {
+    script_call call;
+    call.what = which == renewal_script::permit   ? &scripts::permit_renew()
+                : which == renewal_script::reader ? &scripts::read_renew()
+                                                  : &scripts::lock_renew();
+    return call;
+}
+
+void add_renewal(script_call& to, const renew_request& request, const std::string& key) {
+    const auto owner = request.owner.text();
+    const auto add_keys = [&](std::initializer_list<std::string> keys) {
+        to.keys.insert(to.keys.end(), keys);
+    };
+    switch (script_for(request)) {
+        case renewal_script::permit:
+            add_keys({semaphore_timeouts(key), holds_key(key), revocation_key(key)});
+            break;
+        case renewal_script::reader:
+            add_keys({key, my_reader_timeout(key, owner), holds_key(key), revocation_key(key)});
+            break;
+        case renewal_script::lock:
+            add_keys({key, holds_key(key), revocation_key(key)});
+            to.arguments.push_back(request.kind == lock_kind::shared_mutex ? owner + ":write" : owner);
+            break;
+    }
+    to.arguments.push_back(owner);
+    to.arguments.push_back(text(request.ttl));
+    if (request.mode == claim_mode::permit) {
+        to.arguments.emplace_back();  // all that the owner has
+    }
+}
+
+renew_reply renewal_answer(const value& item, const owner_id& owner) {
+    renew_reply answer;
+    if (item.type == value::kind::integer && item.integer == 1) {
+        answer.result = renew_reply::outcome::renewed;
+        return answer;
+    }
+    const auto record = item.type == value::kind::text ? read_revocation(item.text) : std::nullopt;
+    answer.result = renew_reply::outcome::gone;
+    answer.error = loss_of(owner, record ? &*record : nullptr);
+    return answer;
+}
+
+script_call latch_call(const latch_request& request, const std::string& key, const dialect& how) {
+    using operation = latch_request::operation;
+    const auto what = request.what == operation::read  ? "read"
+                      : request.what == operation::set ? "set"
+                                                       : "count_down";
+    return {&scripts::latch(),
+            {key, latch_channel(key), latch_request_key(key, request.request.text())},
+            {what, std::to_string(request.count), text(request.lifetime), how.publish,
+             text(latch_requests_remembered)}};
+}
+
+latch_reply latch_answer(const value& reply) {
+    latch_reply answer;
+    if (reply.is_error()) {
+        answer.error = meaning_of(reply);
+    } else if (!is_pair(reply)) {
+        answer.error = senseless_answer("a latch operation");
+    } else {
+        answer.count = static_cast<std::uint32_t>(std::max<std::int64_t>(reply.items[0].integer, 0));
+        answer.applied = reply.items[1].integer != 0;
+    }
+    return answer;
+}
+
+script_call revoke_call(const revoke_request& request, const std::string& key, const dialect& how,
+                        std::chrono::system_clock::time_point at) {
+    const auto owner = request.owner.text();
+    const auto record =
+        write_revocation({request.owner, request.token, request.actor, request.reason, at});
+    return {&scripts::revoke(),
+            {key, holds_key(key), revocation_key(key), lock_channel(key), read_write_channel(key),
+             semaphore_channel(key), semaphore_timeouts(key), fair_queue(key),
+             my_reader_timeout(key, owner)},
+            {owner, std::to_string(request.token.value), record, text(revocations_kept), how.publish,
+             client_channel(request.owner.client_text()), lock_channel(key), reader_prefix(key)}};
+}
+
+revoke_reply revoke_answer(const value& reply) {
+    revoke_reply answer;
+    if (reply.is_error()) {
+        answer.error = meaning_of(reply);
+    } else if (reply.type != value::kind::array || reply.items.empty()) {
+        answer.error = senseless_answer("revoke");
+    } else {
+        answer.result =
+            reply.items[0].integer == 1 ? revoke_reply::outcome::revoked : revoke_reply::outcome::gone;
+    }
+    return answer;
+}
+
+script_call inspect_call(const std::string& key) {
+    return {&scripts::inspect(),
+            {key, holds_key(key), revocation_key(key), semaphore_timeouts(key), fair_queue(key)},
+            {reader_prefix(key)}};
+}
+
+std::string channel_of(lock_kind kind, const std::string& key) {
+    switch (kind) {
+        case lock_kind::shared_mutex:
+            return read_write_channel(key);
+        case lock_kind::semaphore:
+            return semaphore_channel(key);
+        case lock_kind::latch:
+            return latch_channel(key);
+        case lock_kind::mutex:
+        case lock_kind::fair_mutex:
+            break;
+    }
+    return lock_channel(key);
+}
+
+}  // namespace holdfast::engines::redis

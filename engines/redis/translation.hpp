@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <holdfast/engine.hpp>
+#include <redis/resp/value.hpp>
+#include <redis/script_call.hpp>
+
+/// From the contract's requests to runs of scripts, and back from the server's answers. Pure functions.
+namespace holdfast::engines::redis {
+
+/// What is the same for all requests of a client.
+struct dialect {
+    /// Put before every name, as a Redisson NameMapper would.
+    std::string prefix;
+    bool clustered{};
+    /// Tokens come from Redisson's own counter for fenced locks.
+    bool redisson_tokens{};
+    /// "publish" or "spublish".
+    std::string publish;
+
+    [[nodiscard]] std::string key_of(std::string_view name) const { return prefix + std::string{name}; }
+};
+
+/// How long a waiter in a fair line counts as alive after it last asked. Asks come at least every
+/// 1.25 s.
+inline constexpr std::chrono::milliseconds fair_patience{5000};
+
+/// `key` is `dialect::key_of` of the request's name, here and below.
+[[nodiscard]] script_call acquire_call(const acquire_request& request, const std::string& key,
+                                       const dialect& how);
+[[nodiscard]] acquire_reply acquire_answer(const value& reply, const acquire_request& request);
+
+[[nodiscard]] script_call release_call(const release_request& request, const std::string& key,
+                                       const dialect& how);
+[[nodiscard]] release_reply release_answer(const value& reply);
+
+/// One run for several renewals that the same script serves.
+enum class renewal_script : std::uint8_t { lock, reader, permit };
+[[nodiscard]] renewal_script script_for(const renew_request& request) noexcept;
+void add_renewal(script_call& to, const renew_request& request, const std::string& key);
+[[nodiscard]] script_call renewal_call(renewal_script which);
+[[nodiscard]] renew_reply renewal_answer(const value& item, const owner_id& owner);
+
+[[nodiscard]] script_call latch_call(const latch_request& request, const std::string& key,
+                                     const dialect& how);
+[[nodiscard]] latch_reply latch_answer(const value& reply);
+
+[[nodiscard]] script_call revoke_call(const revoke_request& request, const std::string& key,
+                                      const dialect& how, std::chrono::system_clock::time_point at);
+[[nodiscard]] revoke_reply revoke_answer(const value& reply);
+
+[[nodiscard]] script_call inspect_call(const std::string& key);
+[[nodiscard]] inspect_reply inspect_answer(const value& reply, std::string_view name);
+
+/// Where a kind of lock tells that it may have become free.
+[[nodiscard]] std::string channel_of(lock_kind kind, const std::string& key);
+
+/// The sixteen bytes of each permit, one after the other, made of the owner's id.
+[[nodiscard]] std::string permit_ids(const owner_id& owner, std::uint32_t permits);
+
+}  // namespace holdfast::engines::redis

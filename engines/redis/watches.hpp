@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <common/callback_gate.hpp>
+#include <holdfast/engine.hpp>
+#include <redis/topology/router.hpp>
+
+namespace holdfast::engines::redis {
+
+/// Who wants to hear of which channel. One subscription serves all who listen to a channel.
+///
+/// Thread safety: all functions may be called from any thread. Listeners are called with no lock held,
+/// and never after `close`.
+class watches : public std::enable_shared_from_this<watches> {
+public:
+    using listener = std::function<void(std::string_view message)>;
+
+    /// Must be called before anything is listened to.
+    void connect(router* through) noexcept { router_ = through; }
+    /// Afterwards no listener is running, and none will be.
+    void close();
+
+    class listening;
+    /// Ends when the result is destroyed. The listener also hears an empty message whenever
+    /// notifications may have been missed, and once they flow.
+    [[nodiscard]] std::unique_ptr<listening> listen(channel_place where, listener what);
+    /// How many of a channel's subscribers are we ourselves: 1 or 0.
+    [[nodiscard]] std::uint32_t own_subscriptions(const std::string& channel) const;
+
+    // From the router.
+    void heard(const std::string& channel, std::string_view message);
+
+private:
+    struct entry {
+        channel_place where;
+        std::map<std::uint64_t, std::shared_ptr<listener>> listeners;
+    };
+
+    void leave(const std::string& channel, std::uint64_t number);
+
+    router* router_{};
+    callback_gate gate_;
+    mutable std::mutex guard_;
+    std::map<std::string, entry, std::less<>> channels_;
+    std::uint64_t last_number_{};
+    bool closed_{};
+};
+
+/// Somebody listens.
+class watches::listening {
+public:
+    listening(std::weak_ptr<watches> all, channel_place where, std::uint64_t number)
+        : all_{std::move(all)}, where_{std::move(where)}, number_{number} {}
+    listening(const listening&) = delete;
+    listening& operator=(const listening&) = delete;
+    ~listening();
+
+    [[nodiscard]] bool active() const noexcept;
+
+private:
+    std::weak_ptr<watches> all_;
+    channel_place where_;
+    std::uint64_t number_;
+};
+
+}  // namespace holdfast::engines::redis
