@@ -270,6 +270,12 @@ void lock_table::on_convert_reply(const pending_request& request, const engines:
     auto& hold = *found->second;
     if (reply.result != outcome::granted) {
         auto& kept = *tenures_.at(hold.tenure);
+        if (reply.result == outcome::busy && request.to == claim_mode::shared) {
+            // Its owner is always given a share of an exclusive lock.
+            lose(kept.id, {errc::lost, "somebody else has it"}, now);
+            actions_.emplace_back(finish_convert{request.of, {errc::lost, "somebody else has it"}, {}});
+            return;
+        }
         if (reply.error.code == errc::outcome_unknown) {
             kept.unanswered = true;
             // Asking for a share again does no harm, and settles what the store knows.

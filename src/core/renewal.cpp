@@ -31,7 +31,7 @@ void renewal::change_mode(tenure_id id, claim_mode mode, clock::time_point now) 
     auto& one = items_.at(id);
     if (one.what.mode != mode) {
         one.what.mode = mode;
-        one.mode_changed_at = now;
+        one.downgraded_at = mode == claim_mode::shared ? now : clock::time_point::min();
     }
 }
 
@@ -156,8 +156,8 @@ std::vector<renewal::event> renewal::on_replies(const std::vector<tenure_id>& id
                 events.push_back({event::kind::extended, ids[i], one.valid_until, {}});
                 break;
             case outcome::gone:
-                if (sent_at <= one.mode_changed_at) {
-                    // It asked for the former mode, and may have reached the store after the change.
+                if (sent_at <= one.downgraded_at) {
+                    // It asked for more than a share, and may have reached the store after the change.
                     one.due_at = now;
                     break;
                 }

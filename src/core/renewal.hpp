@@ -78,7 +78,8 @@ private:
         clock::time_point latest_sent_at;
         clock::time_point due_at;
         clock::time_point suspected_at;
-        clock::time_point mode_changed_at{clock::time_point::min()};
+        /// When it became a share of what it was; never, if it did not.
+        clock::time_point downgraded_at{clock::time_point::min()};
         bool under_way{};
         bool jeopardy_told{};
 

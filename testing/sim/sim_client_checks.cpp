@@ -81,7 +81,8 @@ void sim_client::check_validity(const happening& event) {
                             ", and has not been told");
 }
 
-/// The store's word that a lease is gone is not to be doubted.
+/// The store's word that a lease is gone is not to be doubted, unless it was asked about a mode that
+/// the lease has no more.
 void sim_client::check_gone_is_told(const message& what) {
     const auto* replies = std::get_if<renew_replies>(&what.answer);
     if (replies == nullptr) {
@@ -95,7 +96,8 @@ void sim_client::check_gone_is_told(const message& what) {
         for (const auto& who : users_) {
             const bool holds =
                 who.doing == user::state::holding || who.doing == user::state::converting;
-            if (holds && !who.lost && who.hold.owner == batch[i].owner) {
+            if (holds && !who.lost && who.hold.owner == batch[i].owner &&
+                who.hold.mode == batch[i].mode) {
                 world_.run.log.violated("loss is told in time", "the store told client ", +number_,
                                         " that \"", batch[i].name, "\" with token ",
                                         who.hold.token.value, " is gone, and its user was not told");
