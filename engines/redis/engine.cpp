@@ -81,6 +81,11 @@ template <class Decode>
     return reply;
 }
 
+/// How many replicas must confirm a lock of a server that has `known` of them.
+[[nodiscard]] std::uint32_t confirmations_for(const replica_policy& policy, std::uint32_t known) {
+    return policy.what == replica_policy::rule::majority ? (known + 1) / 2 : policy.count;
+}
+
 class redis_subscription final : public subscription {
 public:
     explicit redis_subscription(std::unique_ptr<watches::listening> what) : what_{std::move(what)} {}
@@ -170,7 +175,10 @@ void redis_engine::run(std::shared_ptr<const script_call> what, std::uint16_t sl
             },
             when, std::move(then));
     };
-    send(script_call::form::fingerprint, how,
+    // Behind a script that the server does not know, WAIT would use up the time that is there.
+    const auto first =
+        lane == router::lane::confirmed ? script_call::form::text : script_call::form::fingerprint;
+    send(first, how,
          [send, deadline = how.deadline, done = std::move(done)](connection::result result) {
              const bool unknown_script =
                  !result.error && result.replies.front().error_code() == "NOSCRIPT";
@@ -216,22 +224,22 @@ void redis_engine::acquire(acquire_request request, call how, completion<acquire
 void redis_engine::acquire_confirmed(acquire_request request, std::shared_ptr<script_call> script,
                                      call how, completion<acquire_reply> done) {
     const auto slot = slot_for(dialect_.key_of(request.name));
-    const auto known = router_->replicas_of(slot);
-    const auto needed = request.replicas.what == replica_policy::rule::majority
-                            ? (known + 1) / 2
-                            : request.replicas.count;
+    const auto needed = confirmations_for(request.replicas, router_->replicas_of(slot));
     const auto left = std::chrono::duration_cast<milliseconds>(how.deadline - clock::now());
     // Time is left to give the lock back when too few confirm it.
     const auto wait = std::max(milliseconds{1}, std::min(left / 2, request.ttl / 4));
     script->then = {"WAIT", std::to_string(needed), std::to_string(wait.count())};
     run(
         script, slot, how,
-        [this, needed, how, request = std::move(request),
+        [this, needed, slot, how, request = std::move(request),
          done = std::move(done)](connection::result result) mutable {
             auto reply =
                 read(result, [&](const value& answer) { return acquire_answer(answer, request); });
             const auto confirmed = result.replies.size() > 1 ? result.replies[1].integer : 0;
-            if (reply.result != acquire_reply::outcome::granted || confirmed >= needed) {
+            // A server that was met only now has told how many replicas it has.
+            const auto needed_now =
+                std::max(needed, confirmations_for(request.replicas, router_->replicas_of(slot)));
+            if (reply.result != acquire_reply::outcome::granted || confirmed >= needed_now) {
                 done(std::move(reply));
                 return;
             }

@@ -42,7 +42,8 @@ void connection::state::send(encode what, call how, done finished) {
                      .finished = std::move(finished),
                      .deadline = how.deadline,
                      .from = caller::may_block};
-        perform(mine);
+        await_end(mine);
+        run(mine);
         return;
     }
     auto asked = std::make_unique<request>();
@@ -69,7 +70,8 @@ void connection::state::submit(std::unique_ptr<request> asked) {
     settle(after);
 }
 
-void connection::state::perform(request& mine) {
+void connection::state::await_end(request& mine) {
+    const inside_callback mark{&running_};
     aftermath after;
     guard lock{mutex_};
     start_background();
@@ -90,8 +92,8 @@ void connection::state::perform(request& mine) {
         }
         // Whoever is at work takes what was collected along; if that takes long, the first of those
         // whose requests were collected sees to it.
-        const clock::duration until_written =
-            mine.first_collected ? link::longest_collection : a_long_time;
+        const bool looks_after = mine.first_collected && link_ && link_->unsent(mine);
+        const clock::duration until_written = looks_after ? link::longest_collection : a_long_time;
         lock.unlock();
         settle(after);
         follow(mine, until_written);
@@ -104,7 +106,6 @@ void connection::state::perform(request& mine) {
         lock.unlock();
     }
     settle(after);
-    run(mine);
 }
 
 void connection::state::follow(request& mine, clock::duration until_written) {
@@ -192,7 +193,9 @@ failure connection::state::connect(clock::time_point deadline) {
         wake_background();
     }
     const std::uint64_t before = attempts_;
-    attempted_.wait_until(lock, deadline, [&] {
+    // The far future would overflow on the way to the system's clock.
+    const auto until = std::min(deadline, clock::now() + 24 * a_long_time);
+    attempted_.wait_until(lock, until, [&] {
         return phase_ == phase::ready || phase_ == phase::closed || attempts_ != before;
     });
     if (phase_ == phase::ready) {
@@ -244,10 +247,17 @@ void connection::state::close() {
     after.to_run = std::exchange(deferred_, {});
     lock.unlock();
     settle(after);
-    const int own = inside_callback::depth(this);
+    // Called from a callback, it cannot wait for that one, nor for a call that reads for everybody and
+    // has come by the callback in doing so.
+    const int own = inside_callback::depth(this) + inside_callback::depth(&running_);
     for (int count = running_.load(); count > own; count = running_.load()) {
         running_.wait(count);
     }
+}
+
+std::uint64_t connection::state::commands_sent() {
+    const guard lock{mutex_};
+    return commands_before_ + (link_ ? link_->commands() : 0);
 }
 
 connection::connection(node_address where, connection_settings how,
@@ -275,12 +285,11 @@ void connection::reset(const failure& why) {
 }
 
 const node_address& connection::where() const noexcept {
-    return state_->where_;
+    return state_->where();
 }
 
 std::uint64_t connection::commands_sent() const noexcept {
-    const std::lock_guard lock{state_->mutex_};
-    return state_->commands_before_ + (state_->link_ ? state_->link_->commands() : 0);
+    return state_->commands_sent();
 }
 
 }  // namespace holdfast::engines::redis

@@ -36,11 +36,13 @@ struct server_facts {
 ///
 /// Every request ends by its deadline. One that was written and not answered in time ends with
 /// `errc::outcome_unknown`; its late answer is dropped, in order, and never taken for another's. One
-/// that was not written ends with `errc::store_unavailable`. When the connection is lost, requests that
-/// were written (even in part) end with `outcome_unknown`.
+/// that was not written ends with `errc::store_unavailable`. A connection whose oldest answer is
+/// overdue for as long again as was allowed for it (at least 1 s, at most 5 s) counts as lost. When the
+/// connection is lost, requests that were written (even in part) end with `outcome_unknown`.
 ///
 /// Thread safety: all functions may be called from any thread. Completions run exactly once, with no
-/// lock held. The destructor ends what is pending with `errc::shut_down` and returns when no completion
+/// lock held, and must not throw; from inside one (or an event) every `send` counts as one that must
+/// not block. The destructor ends what is pending with `errc::shut_down` and returns when no completion
 /// is running.
 class connection {
 public:

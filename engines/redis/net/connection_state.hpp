@@ -28,6 +28,17 @@ namespace holdfast::engines::redis {
 ///     background when none of those who wait is a caller that blocks
 /// As long as anything is pending there is a reader.
 struct connection::state : std::enable_shared_from_this<connection::state> {
+public:
+    state(node_address where, connection_settings how, commands greeting, events told);
+
+    void send(encode what, call how, done finished);
+    [[nodiscard]] failure connect(clock::time_point deadline);
+    void reset(const failure& why);
+    void close();
+    [[nodiscard]] const node_address& where() const noexcept { return where_; }
+    [[nodiscard]] std::uint64_t commands_sent();
+
+private:
     using guard = std::unique_lock<std::mutex>;
     enum class phase : std::uint8_t { idle, connecting, ready, pausing, closed };
 
@@ -36,15 +47,9 @@ struct connection::state : std::enable_shared_from_this<connection::state> {
     /// A connection that was silent for longer is looked at before it is used.
     static constexpr std::chrono::seconds trusted_for{1};
 
-    state(node_address where, connection_settings how, commands greeting, events told);
-
     // Asking and waiting.
-    void send(encode what, call how, done finished);
-    [[nodiscard]] failure connect(clock::time_point deadline);
-    void reset(const failure& why);
-    void close();
     void submit(std::unique_ptr<request> asked);
-    void perform(request& mine);
+    void await_end(request& mine);
     /// Looks after what was collected every now and then, until it is written.
     void follow(request& mine, clock::duration until_written);
     void add(request& added, aftermath& after);
@@ -114,7 +119,8 @@ struct connection::state : std::enable_shared_from_this<connection::state> {
     std::atomic<int> running_{0};
 };
 
-/// Marks the current thread as one that runs a connection's callback, for as long as it exists.
+/// Marks the current thread as one that runs a connection's callback (or, with the address of its
+/// `running_`, waits in a call of its), for as long as it exists.
 class inside_callback {
 public:
     explicit inside_callback(const void* whose) noexcept;

@@ -11,6 +11,9 @@ int poll_timeout(clock::time_point until, clock::time_point now) noexcept {
     if (until <= now) {
         return 0;
     }
+    if (until == clock::time_point::max()) {
+        return -1;
+    }
     const auto left = std::min<clock::duration>(until - now, 1s);
     return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count());
 }

@@ -17,7 +17,18 @@ namespace holdfast::engines::redis {
 
 using namespace std::chrono_literals;
 
-struct subscriber::state {
+struct subscriber::state : std::enable_shared_from_this<subscriber::state> {
+public:
+    state(node_address where, connection_settings how, events told)
+        : where_{std::move(where)}, how_{std::move(how)}, told_{std::move(told)} {}
+
+    void subscribe(const std::string& channel, channel_style style);
+    void unsubscribe(const std::string& channel);
+    [[nodiscard]] bool active(const std::string& channel) const;
+    [[nodiscard]] const node_address& where() const noexcept { return where_; }
+    void close();
+
+private:
     using guard = std::unique_lock<std::mutex>;
 
     /// Silence that is believed; then the server has as long again to answer a PING.
@@ -34,9 +45,6 @@ struct subscriber::state {
         /// When the PING that has not been followed by any word was sent.
         std::optional<clock::time_point> asked_at;
     };
-
-    state(node_address where, connection_settings how, events told)
-        : where_{std::move(where)}, how_{std::move(how)}, told_{std::move(told)} {}
 
     void work();
     [[nodiscard]] bool has_work();
@@ -252,17 +260,35 @@ void subscriber::state::tell(const subscriptions::news& each) {
     }
 }
 
-subscriber::subscriber(node_address where, connection_settings how, events told)
-    : state_{std::make_shared<state>(std::move(where), std::move(how), std::move(told))} {}
+void subscriber::state::subscribe(const std::string& channel, channel_style style) {
+    const guard lock{mutex_};
+    if (!started_) {
+        thread_ = quiet_thread([shared = shared_from_this()] { shared->work(); });
+        started_ = true;
+    }
+    if (book_.want(channel, style)) {
+        bell_.ring();
+    }
+}
 
-subscriber::~subscriber() {
+void subscriber::state::unsubscribe(const std::string& channel) {
+    const guard lock{mutex_};
+    book_.unwant(channel);
+}
+
+bool subscriber::state::active(const std::string& channel) const {
+    const guard lock{mutex_};
+    return book_.active(channel);
+}
+
+void subscriber::state::close() {
     std::jthread thread;
     {
-        const state::guard lock{state_->mutex_};
-        state_->closed_ = true;
-        thread.swap(state_->thread_);
+        const guard lock{mutex_};
+        closed_ = true;
+        thread.swap(thread_);
     }
-    state_->bell_.ring();
+    bell_.ring();
     if (thread.joinable() && thread.get_id() == std::this_thread::get_id()) {
         thread.detach();
     } else if (thread.joinable()) {
@@ -270,30 +296,27 @@ subscriber::~subscriber() {
     }
 }
 
+subscriber::subscriber(node_address where, connection_settings how, events told)
+    : state_{std::make_shared<state>(std::move(where), std::move(how), std::move(told))} {}
+
+subscriber::~subscriber() {
+    state_->close();
+}
+
 void subscriber::subscribe(const std::string& channel, channel_style style) {
-    const auto shared = state_;
-    const state::guard lock{shared->mutex_};
-    if (!shared->started_) {
-        shared->thread_ = quiet_thread([shared] { shared->work(); });
-        shared->started_ = true;
-    }
-    if (shared->book_.want(channel, style)) {
-        shared->bell_.ring();
-    }
+    state_->subscribe(channel, style);
 }
 
 void subscriber::unsubscribe(const std::string& channel) {
-    const state::guard lock{state_->mutex_};
-    state_->book_.unwant(channel);
+    state_->unsubscribe(channel);
 }
 
 bool subscriber::active(const std::string& channel) const {
-    const state::guard lock{state_->mutex_};
-    return state_->book_.active(channel);
+    return state_->active(channel);
 }
 
 const node_address& subscriber::where() const noexcept {
-    return state_->where_;
+    return state_->where();
 }
 
 }  // namespace holdfast::engines::redis

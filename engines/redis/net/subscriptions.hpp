@@ -29,11 +29,11 @@ public:
     };
 
     /// True when the server must be told soon.
-    [[nodiscard]] bool want(const std::string& channel, channel_style style);
+    [[nodiscard]] bool want(const std::string& name, channel_style style);
     /// The server is told when there is something to tell it anyway.
-    void unwant(const std::string& channel);
-    [[nodiscard]] bool active(const std::string& channel) const;
-    [[nodiscard]] bool wanted(const std::string& channel) const;
+    void unwant(const std::string& name);
+    [[nodiscard]] bool active(const std::string& name) const;
+    [[nodiscard]] bool wanted(const std::string& name) const;
     [[nodiscard]] bool empty() const noexcept { return channels_.empty(); }
     /// Whether an answer has made it necessary to ask again.
     [[nodiscard]] bool must_ask_again() const noexcept { return !alone_.empty(); }

@@ -46,19 +46,25 @@ if kind == 'none' and head == owner then
 end
 
 if gets_in_line then
-    local before, queued = nil, false
+    local before, queued, behind = nil, false, {}
     for _, waiter in ipairs(redis.call('LRANGE', queue, 0, -1)) do
         if waiter == owner then
             queued = true
-            break
+        elseif queued then
+            behind[#behind + 1] = waiter
+        else
+            before = waiter
         end
-        before = waiter
     end
     if not queued then
         redis.call('RPUSH', queue, owner)
     end
     local base = before and tonumber(redis.call('ZSCORE', timeouts, before) or 0) or 0
-    redis.call('ZADD', timeouts, math.max(base, now) + wait, owner)
+    local alive_until = math.max(base, now) + wait
+    local until_now = tonumber(redis.call('ZSCORE', timeouts, owner) or alive_until)
+    redis.call('ZADD', timeouts, alive_until, owner)
+    -- Those behind count their own time from the end of ours.
+    move_up(timeouts, behind, until_now - alive_until)
 end
 
 local retry = remaining(lock)

@@ -169,13 +169,7 @@ std::vector<std::uint16_t> cluster::a_slot_of_each_master() {
 std::uint32_t cluster::replicas_of(std::uint16_t slot) const {
     const guard lock{mutex_};
     const auto* const owner = map_.owner(slot);
-    if (owner == nullptr) {
-        return 0;
-    }
-    const auto known = most_replicas_.find(*owner);
-    const auto found = nodes_.find(*owner);
-    return std::max(known == most_replicas_.end() ? 0 : known->second,
-                    found == nodes_.end() ? 0 : found->second->replicas());
+    return owner == nullptr ? 0 : replicas_seen(*owner);
 }
 
 std::uint64_t cluster::commands_sent() const {

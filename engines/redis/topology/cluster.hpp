@@ -63,6 +63,8 @@ private:
     static constexpr std::chrono::milliseconds longest_pause{500};
     /// For one server to tell us its map.
     static constexpr std::chrono::milliseconds survey_patience{500};
+    /// Servers that are asked when what they say is in doubt.
+    static constexpr int most_opinions = 3;
     /// For a server that is a master no more to say so.
     static constexpr std::chrono::milliseconds farewell{250};
     /// For a server to serve the channels it should, and between looks whether it does.
@@ -108,6 +110,7 @@ private:
     [[nodiscard]] cluster_survey ask(const node_address& whom, guard& lock);
     void adopt(slot_map map);
     void inherit_replicas(const slot_map& before);
+    [[nodiscard]] std::uint32_t replicas_seen(const node_address& master) const;
     void dismiss(guard& lock);
     /// With the lock held.
     void want_refresh();

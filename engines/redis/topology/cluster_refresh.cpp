@@ -72,7 +72,7 @@ void cluster::moved(std::uint16_t slot, const node_address& to) {
     const guard lock{mutex_};
     const auto* const before = map_.owner(slot);
     if (before != nullptr && !most_replicas_.contains(to)) {
-        most_replicas_[to] = most_replicas_[*before];
+        most_replicas_[to] = replicas_seen(*before);
     }
     map_.set_owner(slot, to);
     want_refresh();
@@ -120,15 +120,18 @@ void cluster::refresh(guard& lock) {
 std::optional<cluster_survey> cluster::newest_survey(guard& lock) {
     std::optional<cluster_survey> best;
     const auto deadline = clock::now() + 4 * survey_patience;
+    int opinions = 0;
     for (const auto& each : whom_to_ask()) {
         auto survey = ask(each, lock);
         if (closed_.load()) {
             return std::nullopt;
         }
+        opinions += survey.error ? 0 : 1;
         if (!survey.error && (!best || survey.epoch > best->epoch)) {
             best = std::move(survey);
         }
-        if ((best && best->epoch >= epoch_ && best->well) || clock::now() >= deadline) {
+        const bool sure = best && best->epoch >= epoch_ && best->well;
+        if (sure || opinions == most_opinions || clock::now() >= deadline) {
             break;
         }
     }
@@ -194,14 +197,17 @@ void cluster::inherit_replicas(const slot_map& before) {
     std::map<node_address, std::uint32_t> most;
     for (const auto slot : map_.a_slot_of_each()) {
         const auto& master = *map_.owner(slot);
-        auto& count = most[master];
-        count = map_.replicas_of(master);
         const auto* const last = most_replicas_.contains(master) ? &master : before.owner(slot);
-        if (last != nullptr && most_replicas_.contains(*last)) {
-            count = std::max(count, most_replicas_[*last]);
-        }
+        most[master] = std::max(map_.replicas_of(master), last == nullptr ? 0 : replicas_seen(*last));
     }
     most_replicas_ = std::move(most);
+}
+
+std::uint32_t cluster::replicas_seen(const node_address& master) const {
+    const auto known = most_replicas_.find(master);
+    const auto found = nodes_.find(master);
+    return std::max(known == most_replicas_.end() ? 0 : known->second,
+                    found == nodes_.end() ? 0 : found->second->replicas());
 }
 
 /// Nobody can begin to use a server that is not in `nodes_`, so one that only we know of stays so.

@@ -24,14 +24,18 @@ bool master_choice::consider(std::span<const std::optional<sentinel_view>> views
                              clock::time_point now) {
     const auto best = newest_view(views);
     if (!best) {
+        doubted_.reset();
         return false;
     }
-    if (current_ && best->epoch < current_->epoch && now - confirmed_ < patience) {
-        return false;
+    if (current_ && best->epoch < current_->epoch) {
+        doubted_ = doubted_.value_or(now);
+        if (now - *doubted_ < patience) {
+            return false;
+        }
     }
+    doubted_.reset();
     const bool changes = !current_ || best->master != current_->master;
     current_ = best;
-    confirmed_ = now;
     return changes;
 }
 

@@ -44,8 +44,8 @@ public:
 
 private:
     std::optional<sentinel_view> current_;
-    /// When somebody last knew of nothing older.
-    clock::time_point confirmed_{};
+    /// Since when all who say anything know only of something older.
+    std::optional<clock::time_point> doubted_;
 };
 
 }  // namespace holdfast::engines::redis

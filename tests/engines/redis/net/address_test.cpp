@@ -1,0 +1,179 @@
+#include <redis/address.hpp>
+
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <system_error>
+
+#include <gtest/gtest.h>
+
+#include <holdfast/error.hpp>
+
+#include "server.hpp"
+
+namespace holdfast::engines::redis::test {
+
+namespace {
+
+/// What the environment says must not decide the other tests.
+class address_parsing : public ::testing::Test {
+protected:
+    address_parsing() {
+        ::unsetenv("HOLDFAST_REDIS_PASSWORD");
+        ::unsetenv("HOLDFAST_REDIS_USER");
+    }
+    ~address_parsing() override {
+        ::unsetenv("HOLDFAST_REDIS_PASSWORD");
+        ::unsetenv("HOLDFAST_REDIS_USER");
+    }
+
+    /// The words of the refusal; empty when there was none.
+    [[nodiscard]] static std::string refusal(std::string_view scheme, std::string_view rest) {
+        try {
+            static_cast<void>(parse_address(scheme, rest));
+        } catch (const std::system_error& error) {
+            EXPECT_EQ(error.code(), make_error_code(errc::bad_configuration));
+            return error.what();
+        }
+        return {};
+    }
+};
+
+TEST_F(address_parsing, a_host_alone_means_the_usual_port_and_database_zero) {
+    const address parsed = parse_address("redis", "//db.example");
+    EXPECT_EQ(parsed.topology, topology_kind::standalone);
+    ASSERT_EQ(parsed.nodes.size(), 1U);
+    EXPECT_EQ(parsed.nodes[0].text(), "db.example:6379");
+    EXPECT_EQ(parsed.connection.database, 0U);
+    EXPECT_FALSE(parsed.connection.tls);
+    EXPECT_EQ(parsed.text, "redis://db.example:6379");
+}
+
+TEST_F(address_parsing, user_password_port_database_and_options_are_read) {
+    const address parsed =
+        parse_address("redis",
+                      "//ann:s%40%2Fcret@10.0.0.5:7000/3?connect_timeout=500&prefix=a%26b&"
+                      "fenced=redisson");
+    EXPECT_EQ(parsed.connection.login.user, "ann");
+    EXPECT_EQ(parsed.connection.login.password, "s@/cret");
+    EXPECT_EQ(parsed.nodes.at(0).port, 7000);
+    EXPECT_EQ(parsed.connection.database, 3U);
+    EXPECT_EQ(parsed.connection.connect_timeout, 500ms);
+    EXPECT_EQ(parsed.prefix, "a&b");
+    EXPECT_TRUE(parsed.redisson_tokens);
+    EXPECT_EQ(parsed.text, "redis://10.0.0.5:7000/3");
+}
+
+TEST_F(address_parsing, an_ipv6_address_stands_in_brackets) {
+    const address parsed = parse_address("redis", "//[::1]:7001");
+    EXPECT_EQ(parsed.nodes.at(0).host, "::1");
+    EXPECT_EQ(parsed.nodes.at(0).port, 7001);
+    EXPECT_EQ(parsed.text, "redis://[::1]:7001");
+}
+
+TEST_F(address_parsing, tls_options_are_read) {
+    const address parsed =
+        parse_address("rediss", "//h?ca=/c.pem&cert=/k.crt&key=/k.key&server_name=n");
+    ASSERT_TRUE(parsed.connection.tls);
+    EXPECT_EQ(parsed.connection.tls->ca_file, "/c.pem");
+    EXPECT_EQ(parsed.connection.tls->certificate_file, "/k.crt");
+    EXPECT_EQ(parsed.connection.tls->key_file, "/k.key");
+    EXPECT_EQ(parsed.connection.tls->server_name, "n");
+    EXPECT_TRUE(parsed.connection.tls->verify);
+    EXPECT_FALSE(parse_address("rediss", "//h?verify=no").connection.tls->verify);
+}
+
+TEST_F(address_parsing, a_unix_socket_has_a_path_and_its_database_as_an_option) {
+    const address parsed = parse_address("redis+unix", "///run/redis.sock?database=2");
+    EXPECT_EQ(parsed.nodes.at(0).path, "/run/redis.sock");
+    EXPECT_EQ(parsed.connection.database, 2U);
+    EXPECT_EQ(parsed.text, "redis+unix:///run/redis.sock?database=2");
+}
+
+TEST_F(address_parsing, sentinels_have_a_service_and_their_own_port_and_login) {
+    ::setenv("HOLDFAST_TEST_SENTINEL", "guard", 1);
+    const address parsed = parse_address(
+        "rediss+sentinel",
+        "//a,b:5,c/orders/1?sentinel_user=w&sentinel_password_env=HOLDFAST_TEST_SENTINEL");
+    EXPECT_EQ(parsed.topology, topology_kind::sentinel);
+    ASSERT_EQ(parsed.nodes.size(), 3U);
+    EXPECT_EQ(parsed.nodes[0].text(), "a:26379");
+    EXPECT_EQ(parsed.nodes[1].text(), "b:5");
+    EXPECT_EQ(parsed.service, "orders");
+    EXPECT_EQ(parsed.connection.database, 1U);
+    EXPECT_EQ(parsed.sentinel_login.user, "w");
+    EXPECT_EQ(parsed.sentinel_login.password, "guard");
+    EXPECT_EQ(parsed.connection.login.password, "");
+    EXPECT_EQ(parsed.text, "rediss+sentinel://a:26379,b:5,c:26379/orders/1");
+}
+
+TEST_F(address_parsing, a_cluster_has_seeds_and_no_database) {
+    const address parsed = parse_address("redis+cluster", "//a,b?sharded=off");
+    EXPECT_EQ(parsed.topology, topology_kind::cluster);
+    EXPECT_EQ(parsed.nodes.size(), 2U);
+    EXPECT_EQ(parsed.sharded, address::sharding::off);
+    EXPECT_NE(refusal("redis+cluster", "//a/1").find("only database 0"), std::string::npos);
+}
+
+TEST_F(address_parsing, the_environment_has_the_password_when_the_address_has_none) {
+    ::setenv("HOLDFAST_REDIS_PASSWORD", "from-environment", 1);
+    ::setenv("HOLDFAST_REDIS_USER", "eve", 1);
+    EXPECT_EQ(parse_address("redis", "//h").connection.login.password, "from-environment");
+    EXPECT_EQ(parse_address("redis", "//h").connection.login.user, "eve");
+    EXPECT_EQ(parse_address("redis", "//ann@h").connection.login.user, "ann");
+    EXPECT_EQ(parse_address("redis", "//:own@h").connection.login.password, "own");
+    EXPECT_EQ(parse_address("redis", "//:own@h").connection.login.user, "");
+}
+
+TEST_F(address_parsing, a_password_file_gives_its_first_line) {
+    const temporary_directory directory;
+    std::ofstream{directory.file("secret")} << "top secret\nsecond line\n";
+    const address parsed =
+        parse_address("redis", "//h?user=ann&password_file=" + directory.file("secret"));
+    EXPECT_EQ(parsed.connection.login.password, "top secret");
+    EXPECT_EQ(parsed.connection.login.user, "ann");
+    EXPECT_NE(refusal("redis", "//h?password_file=/nowhere").find("cannot be read"), std::string::npos);
+}
+
+TEST_F(address_parsing, two_passwords_or_two_users_are_refused) {
+    EXPECT_NE(refusal("redis", "//:a@h?password_env=HOME").find("more than one way"),
+              std::string::npos);
+    EXPECT_NE(refusal("redis", "//ann@h?user=eve").find("twice"), std::string::npos);
+}
+
+TEST_F(address_parsing, what_is_wrong_is_said_with_what_to_write_instead) {
+    EXPECT_NE(refusal("redis", "h:1").find("redis://host:port"), std::string::npos);
+    EXPECT_NE(refusal("redis", "//").find("host is missing"), std::string::npos);
+    EXPECT_NE(refusal("redis", "//h:0").find("1 to 65535"), std::string::npos);
+    EXPECT_NE(refusal("redis", "//h:66000").find("1 to 65535"), std::string::npos);
+    EXPECT_NE(refusal("redis", "//::1").find("[address]:port"), std::string::npos);
+    EXPECT_NE(refusal("redis", "//[::1").find("\"]\" is missing"), std::string::npos);
+    EXPECT_NE(refusal("redis", "//h/x").find("database"), std::string::npos);
+    EXPECT_NE(refusal("redis", "//a,b").find("redis+cluster"), std::string::npos);
+    EXPECT_NE(refusal("redis", "//h?colour=red").find("\"colour\" is not known"), std::string::npos);
+    EXPECT_NE(refusal("redis", "//h?prefix=a&prefix=b").find("given twice"), std::string::npos);
+    EXPECT_NE(refusal("redis", "//h?ca=/x").find("rediss"), std::string::npos);
+    EXPECT_NE(refusal("redis", "//h?sharded=on").find("not known"), std::string::npos);
+    EXPECT_NE(refusal("rediss", "//h?key=/x").find("cert"), std::string::npos);
+    EXPECT_NE(refusal("rediss", "//h?verify=maybe").find("yes or no"), std::string::npos);
+    EXPECT_NE(refusal("redis", "//h?connect_timeout=0").find("1 to 600000"), std::string::npos);
+    EXPECT_NE(refusal("redis+sentinel", "//h").find("service"), std::string::npos);
+    EXPECT_NE(refusal("redis+unix", "//").find("path is missing"), std::string::npos);
+    EXPECT_NE(refusal("redisx", "//h").find("not known"), std::string::npos);
+}
+
+TEST_F(address_parsing, no_refusal_repeats_a_password) {
+    for (const auto* const rest :
+         {"//ann:hunter2@h:0", "//ann:hunter2@", "//ann:hunter2/x@h", "//ann:x/hunter2@h",
+          "//:hunter2?y@h", "//:y?hunter2@h", "//:y?hunter2=z@h", "//:hunter2#@h", "//:hunter2%zz@h",
+          "//:hunter2@h/bad", "//:hunter2@h?colour=red", "//:hunter2@a,b", "ann:hunter2@h",
+          "//ann:x:hunter2/@h"}) {
+        const std::string words = refusal("redis", rest);
+        EXPECT_NE(words, "") << rest;
+        EXPECT_EQ(words.find("hunter2"), std::string::npos) << words;
+    }
+}
+
+}  // namespace
+
+}  // namespace holdfast::engines::redis::test

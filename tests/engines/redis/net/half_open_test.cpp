@@ -1,0 +1,145 @@
+#include <redis/net/connection.hpp>
+#include <redis/net/subscriber.hpp>
+
+#include <array>
+#include <atomic>
+#include <map>
+
+#include <gtest/gtest.h>
+
+#include "server.hpp"
+
+#include <poll.h>
+
+namespace holdfast::engines::redis::test {
+
+namespace {
+
+/// Stands between a client and a server, and can stop forwarding what belongs to the connections it
+/// has, without a word to either end: as when a cable is cut. New connections are not concerned.
+class cable {
+public:
+    explicit cable(std::uint16_t to) : to_{to}, listener_{listen()}, thread_{[this] { work(); }} {}
+    cable(const cable&) = delete;
+    cable& operator=(const cable&) = delete;
+    ~cable() {
+        done_ = true;
+        thread_.join();
+        for (const auto& [from, other] : pairs_) {
+            ::close(from);
+        }
+        ::close(listener_);
+    }
+
+    [[nodiscard]] node_address where() const {
+        return {.host = "127.0.0.1", .port = port_, .path = {}};
+    }
+    void cut() {
+        cut_ = true;
+        EXPECT_TRUE(eventually([&] { return !cut_; }));
+    }
+
+private:
+    [[nodiscard]] static ::sockaddr_in place(std::uint16_t port) {
+        ::sockaddr_in made{};
+        made.sin_family = AF_INET;
+        made.sin_port = htons(port);
+        made.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        return made;
+    }
+    [[nodiscard]] int listen() {
+        const int made = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        auto where = place(port_ = free_port());
+        ::bind(made, reinterpret_cast<::sockaddr*>(&where), sizeof where);
+        ::listen(made, 16);
+        return made;
+    }
+    void accept() {
+        const int client = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+        if (client < 0) {
+            return;
+        }
+        const int server = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        const auto where = place(to_);
+        ::connect(server, reinterpret_cast<const ::sockaddr*>(&where), sizeof where);
+        pairs_[client] = server;
+        pairs_[server] = client;
+        live_[client] = live_[server] = true;
+    }
+    void forward(int from) {
+        std::array<char, 4096> buffer{};
+        const auto got = ::recv(from, buffer.data(), buffer.size(), 0);
+        if (got > 0) {
+            ::send(pairs_[from], buffer.data(), static_cast<std::size_t>(got), MSG_NOSIGNAL);
+        } else {
+            ::shutdown(pairs_[from], SHUT_WR);
+            live_[from] = false;
+        }
+    }
+    void work() {
+        while (!done_) {
+            if (cut_) {
+                live_.clear();
+                cut_ = false;
+            }
+            std::vector<::pollfd> watched{{.fd = listener_, .events = POLLIN, .revents = 0}};
+            for (const auto& [from, alive] : live_) {
+                if (alive) {
+                    watched.push_back({.fd = from, .events = POLLIN, .revents = 0});
+                }
+            }
+            ::poll(watched.data(), watched.size(), 5);
+            for (const auto& each : watched) {
+                if (each.revents != 0) {
+                    each.fd == listener_ ? accept() : forward(each.fd);
+                }
+            }
+        }
+    }
+
+    std::uint16_t to_;
+    std::uint16_t port_{};
+    int listener_;
+    std::map<int, int> pairs_;
+    std::map<int, bool> live_;
+    std::atomic<bool> cut_{};
+    std::atomic<bool> done_{};
+    std::jthread thread_;
+};
+
+TEST(half_open_connection, calls_end_by_their_deadlines_and_a_new_connection_is_made) {
+    const server redis;
+    cable wire{redis.port()};
+    connection tested{wire.where(), {}, {}, {}};
+    ASSERT_EQ(ask(tested, {"PING"}).error.code, errc{});
+    wire.cut();
+    const auto deadline = clock::now() + 200ms;
+    EXPECT_EQ(ask(tested, {"PING"}, 200ms).error.code, errc::outcome_unknown);
+    EXPECT_LT(clock::now(), deadline + 500ms);
+    EXPECT_TRUE(eventually([&] { return !ask(tested, {"PING"}, 200ms).error; }));
+}
+
+TEST(half_open_connection, a_subscriber_notices_it_and_subscribes_again) {
+    const server redis;
+    cable wire{redis.port()};
+    std::atomic<int> confirmed{0};
+    std::atomic<int> heard{0};
+    subscriber tested{wire.where(),
+                      {},
+                      {.heard = [&](const std::string&, std::string_view) { ++heard; },
+                       .subscribed = [&](const std::string&) { ++confirmed; },
+                       .moved_away = {}}};
+    tested.subscribe("news", channel_style::classic);
+    ASSERT_TRUE(eventually([&] { return confirmed == 1; }));
+    const auto cut_at = clock::now();
+    wire.cut();
+    ASSERT_TRUE(eventually([&] { return confirmed == 2; }));
+    EXPECT_LT(clock::now() - cut_at, 5s);
+    admin other{redis.port()};
+    other.command({"PUBLISH", "news", "hello"});
+    EXPECT_TRUE(eventually([&] { return heard == 1; }));
+}
+
+}  // namespace
+
+}  // namespace holdfast::engines::redis::test

@@ -1,0 +1,127 @@
+#include "fixture.hpp"
+
+namespace holdfast::engines::redis {
+namespace {
+
+const std::string name = "stock";
+const std::string holds = holds_key(name);
+
+class inspect_script : public script_test {
+protected:
+    /// The elements of the answer, by what they are.
+    struct view {
+        std::string kind;
+        std::int64_t remaining{};
+        std::string fields;
+        std::string holds;
+        std::string revocation;
+        std::string value;
+        std::string permits;
+        std::int64_t waiters{};
+        std::int64_t time{};
+        std::vector<redis_reply> readers;
+    };
+
+    view inspect() {
+        const auto reply =
+            run(scripts::inspect(),
+                {name, holds, revocation_key(name), semaphore_timeouts(name), fair_queue(name)},
+                {"{" + name + "}"});
+        EXPECT_EQ(reply.items.size(), 10U) << reply.as_text();
+        if (reply.items.size() != 10) {
+            return {};
+        }
+        const auto& items = reply.items;
+        return {items[0].text,    items[1].integer, items[2].as_text(), items[3].as_text(),
+                items[4].text,    items[5].text,    items[6].as_text(), items[7].integer,
+                items[8].integer, items[9].items};
+    }
+};
+
+TEST_F(inspect_script, a_free_name_is_empty) {
+    const auto seen = inspect();
+    EXPECT_EQ(seen.kind, "none");
+    EXPECT_EQ(seen.remaining, -2);
+    EXPECT_EQ(seen.fields + seen.holds + seen.revocation + seen.value + seen.permits, "");
+    EXPECT_EQ(seen.waiters, 0);
+    EXPECT_TRUE(seen.readers.empty());
+    EXPECT_LE(std::abs(seen.time - now()), 5000);
+}
+
+TEST_F(inspect_script, a_lock_is_shown_with_its_hold) {
+    run(scripts::lock_acquire(), {name, holds, token_counter()},
+        {alice, text_of(long_ttl), "2", "0", since});
+    redis({"SET", revocation_key(name), "record"});
+    const auto seen = inspect();
+    EXPECT_EQ(seen.kind, "hash");
+    EXPECT_GT(seen.remaining, long_ttl / 2);
+    EXPECT_EQ(seen.fields, alice + "\n1");
+    EXPECT_EQ(seen.holds, text({"HGETALL", holds}));
+    EXPECT_EQ(seen.revocation, "record");
+    EXPECT_TRUE(seen.readers.empty());
+}
+
+TEST_F(inspect_script, waiters_in_line_are_counted) {
+    redis({"RPUSH", fair_queue(name), alice, bob, java});
+    EXPECT_EQ(inspect().waiters, 3);
+}
+
+TEST_F(inspect_script, readers_are_shown_with_what_is_left_of_their_leases) {
+    redis({"HSET", name, "mode", "read", alice, "1", java, "2", bob, "1"});
+    redis({"SET", reader_timeout(name, alice) + ":1", "1", "PX", text_of(long_ttl)});
+    redis({"SET", reader_timeout(name, java) + ":1", "1", "PX", "1000"});
+    redis({"SET", reader_timeout(name, java) + ":2", "1", "PX", text_of(2 * long_ttl)});
+    const auto seen = inspect();
+    ASSERT_EQ(seen.readers.size(), 3U);
+    EXPECT_EQ(seen.readers[0].items.at(0).text, alice);
+    EXPECT_GT(seen.readers[0].items.at(1).integer, long_ttl / 2);
+    EXPECT_LE(seen.readers[0].items.at(1).integer, long_ttl);
+    EXPECT_EQ(seen.readers[1].items.at(0).text, java);
+    EXPECT_GT(seen.readers[1].items.at(1).integer, long_ttl);
+    EXPECT_EQ(seen.readers[2].items.at(0).text, bob);
+    EXPECT_EQ(seen.readers[2].items.at(1).integer, -2);
+}
+
+TEST_F(inspect_script, a_writer_is_no_reader) {
+    redis({"HSET", name, "mode", "write", alice + ":write", "1", bob + ":lingering", "1"});
+    const auto seen = inspect();
+    EXPECT_TRUE(seen.readers.empty());
+    EXPECT_EQ(seen.kind, "hash");
+}
+
+TEST_F(inspect_script, a_semaphore_is_shown_with_its_permits) {
+    redis({"SET", name, "2"});
+    redis({"ZADD", semaphore_timeouts(name), "1700000000123", "0123456789abcdef", "922337203685477",
+           "fedcba9876543210"});
+    redis({"HSET", holds, "limit", "4"});
+    const auto seen = inspect();
+    EXPECT_EQ(seen.kind, "string");
+    EXPECT_EQ(seen.remaining, -1);
+    EXPECT_EQ(seen.value, "2");
+    EXPECT_EQ(seen.permits, "0123456789abcdef\n1700000000123\nfedcba9876543210\n922337203685477");
+    EXPECT_EQ(seen.holds, "limit\n4");
+}
+
+TEST_F(inspect_script, foreign_kinds_do_no_harm) {
+    redis({"RPUSH", name, "x"});
+    redis({"SET", holds, "x"});
+    redis({"RPUSH", revocation_key(name), "x"});
+    redis({"SET", semaphore_timeouts(name), "x"});
+    redis({"SET", fair_queue(name), "x"});
+    const auto before = contents();
+    const auto seen = inspect();
+    EXPECT_EQ(seen.kind, "list");
+    EXPECT_EQ(seen.fields + seen.holds + seen.revocation + seen.value + seen.permits, "");
+    EXPECT_EQ(seen.waiters, 0);
+    EXPECT_EQ(contents(), before);
+}
+
+TEST_F(inspect_script, a_count_that_makes_no_sense_does_not_keep_the_server_busy) {
+    redis({"HSET", name, "mode", "read", alice, "100000000000"});
+    const auto seen = inspect();
+    ASSERT_EQ(seen.readers.size(), 1U);
+    EXPECT_EQ(seen.readers[0].items.at(1).integer, -2);
+}
+
+}  // namespace
+}  // namespace holdfast::engines::redis

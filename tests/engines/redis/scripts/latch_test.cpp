@@ -1,0 +1,114 @@
+#include "fixture.hpp"
+
+namespace holdfast::engines::redis {
+namespace {
+
+const std::string name = "gate";
+const std::string channel = latch_channel(name);
+
+class latch_scripts : public script_test {
+protected:
+    numbers call(const std::string& what, std::int64_t count, const std::string& request,
+                 std::int64_t lifetime = 0, std::int64_t remember = 10'000) {
+        return numbers_in(run(scripts::latch(), {name, channel, latch_request_key(name, request)},
+                              {what, text_of(count), text_of(lifetime), "publish", text_of(remember)}));
+    }
+    numbers read() { return call("read", 0, "reader"); }
+};
+
+TEST_F(latch_scripts, one_that_is_not_there_counts_zero) {
+    EXPECT_EQ(read(), (numbers{0, 0}));
+    EXPECT_EQ(call("count_down", 1, "r1"), (numbers{0, 0}));
+    EXPECT_EQ(number({"DBSIZE"}), 0);
+}
+
+TEST_F(latch_scripts, it_is_set_once_as_redisson_writes_it) {
+    auto waiter = listener(channel);
+    EXPECT_EQ(call("set", 3, "r1"), (numbers{3, 1}));
+    EXPECT_EQ(text({"GET", name}), "3");
+    EXPECT_EQ(number({"PTTL", name}), -1);
+    EXPECT_EQ(message(waiter), "1");
+    EXPECT_EQ(call("set", 5, "r2"), (numbers{3, 0}));
+    EXPECT_EQ(text({"GET", name}), "3");
+}
+
+TEST_F(latch_scripts, a_lifetime_is_kept_while_it_counts_down) {
+    EXPECT_EQ(call("set", 3, "r1", long_ttl), (numbers{3, 1}));
+    expect_long_lease(name);
+    EXPECT_EQ(call("count_down", 1, "r2"), (numbers{2, 1}));
+    expect_long_lease(name);
+}
+
+TEST_F(latch_scripts, an_abandoned_one_disappears) {
+    EXPECT_EQ(call("set", 3, "r1", short_ttl), (numbers{3, 1}));
+    wait_until_gone(name);
+    EXPECT_EQ(read(), (numbers{0, 0}));
+}
+
+TEST_F(latch_scripts, at_zero_it_is_gone_and_everybody_is_told) {
+    auto waiter = listener(channel);
+    call("set", 2, "r1");
+    EXPECT_EQ(message(waiter), "1");
+    EXPECT_EQ(call("count_down", 1, "r2"), (numbers{1, 1}));
+    EXPECT_EQ(call("count_down", 1, "r3"), (numbers{0, 1}));
+    EXPECT_EQ(message(waiter), "0");
+    EXPECT_EQ(number({"EXISTS", name}), 0);
+}
+
+TEST_F(latch_scripts, it_does_not_count_below_zero) {
+    call("set", 2, "r1");
+    EXPECT_EQ(call("count_down", 7, "r2"), (numbers{0, 1}));
+    EXPECT_EQ(number({"EXISTS", name}), 0);
+}
+
+TEST_F(latch_scripts, a_set_sent_again_says_the_same_and_does_not_start_over) {
+    call("set", 3, "r1");
+    call("count_down", 1, "r2");
+    EXPECT_EQ(call("set", 3, "r1"), (numbers{2, 1}));
+    EXPECT_EQ(text({"GET", name}), "2");
+}
+
+TEST_F(latch_scripts, a_count_down_sent_again_counts_once) {
+    call("set", 3, "r1");
+    EXPECT_EQ(call("count_down", 1, "r2"), (numbers{2, 1}));
+    EXPECT_EQ(call("count_down", 1, "r2"), (numbers{2, 1}));
+    EXPECT_EQ(call("count_down", 1, "r3"), (numbers{1, 1}));
+}
+
+TEST_F(latch_scripts, a_request_sent_again_in_the_latchs_next_life_does_not_count_in_it) {
+    call("set", 1, "r1");
+    EXPECT_EQ(call("count_down", 1, "r2"), (numbers{0, 1}));
+    call("set", 5, "r3");
+    EXPECT_EQ(call("count_down", 1, "r2"), (numbers{5, 1}));
+    EXPECT_EQ(read(), (numbers{5, 0}));
+}
+
+TEST_F(latch_scripts, requests_are_remembered_for_a_while_only) {
+    call("set", 3, "r1", 0, long_ttl);
+    expect_long_lease(latch_request_key(name, "r1"));
+    call("count_down", 1, "r2", 0, 0);
+    EXPECT_EQ(number({"EXISTS", latch_request_key(name, "r2")}), 0);
+}
+
+TEST_F(latch_scripts, a_java_programs_latch_is_counted_down) {
+    redis({"SET", name, "2"});
+    EXPECT_EQ(read(), (numbers{2, 0}));
+    EXPECT_EQ(call("count_down", 1, "r1"), (numbers{1, 1}));
+    EXPECT_EQ(text({"GET", name}), "1");
+}
+
+TEST_F(latch_scripts, other_kinds_under_the_name_are_refused) {
+    for (const auto& command : std::vector<words>{{"SET", name, "x"}, {"HSET", name, alice, "1"}}) {
+        redis({"DEL", name});
+        redis(command);
+        const auto before = contents();
+        for (const auto* what : {"read", "set", "count_down"}) {
+            EXPECT_TRUE(wrong_kind(run(scripts::latch(), {name, channel, "request"},
+                                       {what, "1", "0", "publish", "1000"})));
+        }
+        EXPECT_EQ(contents(), before);
+    }
+}
+
+}  // namespace
+}  // namespace holdfast::engines::redis

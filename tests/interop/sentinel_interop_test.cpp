@@ -1,0 +1,50 @@
+#include "stage.hpp"
+
+/// The same where both sides ask sentinels for the server, and releases reach replicas as well.
+namespace holdfast::interop {
+
+namespace {
+
+class sentinel_interop : public interop_stage {
+protected:
+    [[nodiscard]] environment make_environment() const override { return servers_with_sentinels(); }
+};
+
+TEST_P(sentinel_interop, cpp_is_told_when_java_unlocks) {
+    mutex lock{*client_, name_};
+    java("holder", "plain lock", long_lease);
+    auto waiter = waits_for(lock);
+    ASSERT_TRUE(listens_quietly(lock_channel()));
+
+    java("holder", "plain unlock");
+
+    ASSERT_TRUE(gets_done(waiter));
+    EXPECT_TRUE(waiter.get());
+}
+
+TEST_P(sentinel_interop, java_is_told_when_cpp_unlocks) {
+    mutex lock{*client_, name_};
+    auto held = lock.acquire();
+    auto waiter = java_begins("waiter", "plain try", long_wait, long_lease);
+    ASSERT_TRUE(java_sleeps("waiter"));
+
+    held.release();
+
+    ASSERT_TRUE(gets_done(waiter));
+    EXPECT_EQ(waiter.get(), "true");
+}
+
+TEST_P(sentinel_interop, only_one_thread_of_either_side_is_in) {
+    client contender{store_, {.handover_count = 4}};
+    mutex lock{contender, name_};
+
+    const auto counted = count_together("plain", [&] { return lock.acquire(); });
+
+    EXPECT_EQ(counted, std::to_string(2 * threads_per_side * counts_per_thread));
+}
+
+HOLDFAST_WITH_EVERY_REDISSON(sentinel_interop);
+
+}  // namespace
+
+}  // namespace holdfast::interop
