@@ -135,7 +135,10 @@ redis_engine::redis_engine(redis::address where, const client_identity& identity
 
 redis_engine::~redis_engine() {
     watches_->close();
-    router_.reset();  // completes what is pending
+    // Completes what is pending. Completions that are running may still send something, so the pointer
+    // must last until the end; `reset` would clear it first.
+    delete router_.get();
+    static_cast<void>(router_.release());
     const std::lock_guard lock{guard_};
     in_line_.clear();
     revocations_.reset();
@@ -200,13 +203,13 @@ void redis_engine::acquire(acquire_request request, call how, completion<acquire
     listen_for_revocations();
     const auto key = dialect_.key_of(request.name);
     auto script = std::make_shared<script_call>(acquire_call(request, key, dialect_));
-    if (request.replicas != replica_policy{}) {
-        acquire_confirmed(std::move(request), std::move(script), how, std::move(done));
-        return;
-    }
     const bool in_line = request.kind == lock_kind::fair_mutex && request.queue;
     if (in_line) {
         stand_in_line(request, key);
+    }
+    if (request.replicas != replica_policy{}) {
+        acquire_confirmed(std::move(request), std::move(script), how, std::move(done));
+        return;
     }
     run(std::move(script), slot_for(key), how,
         [this, in_line, request = std::move(request),
@@ -235,11 +238,16 @@ void redis_engine::acquire_confirmed(acquire_request request, std::shared_ptr<sc
          done = std::move(done)](connection::result result) mutable {
             auto reply =
                 read(result, [&](const value& answer) { return acquire_answer(answer, request); });
+            if (reply.result != acquire_reply::outcome::granted) {
+                done(std::move(reply));
+                return;
+            }
             const auto confirmed = result.replies.size() > 1 ? result.replies[1].integer : 0;
             // A server that was met only now has told how many replicas it has.
             const auto needed_now =
                 std::max(needed, confirmations_for(request.replicas, router_->replicas_of(slot)));
-            if (reply.result != acquire_reply::outcome::granted || confirmed >= needed_now) {
+            if (confirmed >= needed_now) {
+                leave_line(request.owner);
                 done(std::move(reply));
                 return;
             }

@@ -137,17 +137,16 @@ private:
             if (field == "mode") {
                 continue;
             }
-            if (!read_write) {
-                add(field, claim_mode::exclusive, left);
-            } else if (field.ends_with(write_mark)) {
-                add(field.substr(0, field.size() - write_mark.size()), claim_mode::exclusive, left);
-            } else if (const auto found = reader_left.find(field); found != reader_left.end()) {
+            const auto found = reader_left.find(field);
+            if (found != reader_left.end()) {
                 if (constexpr milliseconds no_such_key{-2}; found->second != no_such_key) {
                     add(field, claim_mode::shared, found->second);
                 }
-            } else {
-                add(field, claim_mode::exclusive, left);  // lingers
+                continue;
             }
+            const bool writes = read_write && field.ends_with(write_mark);
+            add(writes ? field.substr(0, field.size() - write_mark.size()) : field,
+                claim_mode::exclusive, left);
         }
         if (const auto waiting = number(answer_.items[line_length]); waiting > 0) {
             info_.waiters = static_cast<std::uint32_t>(waiting);

@@ -141,7 +141,7 @@ private:
                 const std::lock_guard lock{mutex_};
                 surprise_ = result.error ? result.error.detail : result.replies.front().text;
             }
-            std::this_thread::sleep_for(5ms);  // as whoever is refused would pause
+            std::this_thread::sleep_for(5ms);  // not a guess: a pause of those who are refused
         }
     }
 

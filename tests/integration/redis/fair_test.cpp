@@ -1,0 +1,202 @@
+#include <future>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <integration/redis/redis_stage.hpp>
+
+/// Fair locks: the line, and what becomes of it when somebody in it dies or leaves.
+namespace holdfast::testing {
+
+namespace {
+
+class redis_fair_lock : public redis_stage {
+protected:
+    [[nodiscard]] bool line_becomes(std::int64_t length) const {
+        return eventually([&] { return count({"LLEN", queue_}) == length; });
+    }
+    [[nodiscard]] std::int64_t server_time() const {
+        const auto now = server_.ask({"TIME"});
+        return std::stoll(now.items[0].text) * 1000 + std::stoll(now.items[1].text) / 1000;
+    }
+    /// A place in the line as a Java service takes it, which counts until then.
+    owner_id java_stands_in_line(std::chrono::milliseconds alive_for) const {
+        auto owner = owner_id::random_client();
+        owner.sequence = 47;
+        server_.cli({"RPUSH", queue_, owner.text()});
+        server_.cli(
+            {"ZADD", timeouts_, std::to_string(server_time() + alive_for.count()), owner.text()});
+        return owner;
+    }
+    [[nodiscard]] auto start_waiting(client& who) const {
+        return in_background([&who] { return fair_mutex{who, "stock"}.try_acquire_for(20s); });
+    }
+
+    const std::string queue_{"redisson_lock_queue:{stock}"};
+    const std::string timeouts_{"redisson_lock_timeout:{stock}"};
+    client first_{make_client()};
+    client second_{address()};
+};
+
+TEST_F(redis_fair_lock, serves_threads_of_several_clients_in_the_order_in_which_they_came) {
+    constexpr int waiters = 8;
+    auto held = std::make_optional(fair_mutex{first_, "stock"}.acquire());
+    std::mutex guard;
+    std::vector<int> order;
+    std::vector<std::jthread> threads;
+    for (int number = 0; number < waiters; ++number) {
+        threads.emplace_back([&, number] {
+            // Not in turns: both clients have neighbours in the line.
+            fair_mutex stock{number % 3 == 0 ? first_ : second_, "stock"};
+            const auto mine = stock.acquire();
+            const std::lock_guard lock{guard};
+            order.push_back(number);
+        });
+        ASSERT_TRUE(line_becomes(number + 1));
+    }
+
+    held.reset();
+    threads.clear();
+
+    EXPECT_EQ(order, (std::vector{0, 1, 2, 3, 4, 5, 6, 7}));
+    EXPECT_EQ(count({"EXISTS", "stock", queue_, timeouts_}), 0);
+}
+
+TEST_F(redis_fair_lock, tokens_rise_along_the_line) {
+    auto held = fair_mutex{first_, "stock"}.acquire();
+    auto waiting = start_waiting(second_);
+    ASSERT_TRUE(line_becomes(1));
+    const auto before = held.token();
+
+    held.release();
+
+    EXPECT_GT(waiting.get().value().token(), before);
+}
+
+TEST_F(redis_fair_lock, one_who_gives_up_leaves_the_line_at_once) {
+    const auto held = fair_mutex{first_, "stock"}.acquire();
+
+    EXPECT_FALSE(fair_mutex(second_, "stock").try_acquire_for(300ms).has_value());
+
+    const stopwatch watch;
+    EXPECT_TRUE(line_becomes(0));
+    EXPECT_LT(watch.elapsed(), slack);
+    EXPECT_EQ(count({"ZCARD", timeouts_}), 0);
+}
+
+TEST_F(redis_fair_lock, one_who_is_stopped_leaves_the_line_at_once) {
+    const auto held = fair_mutex{first_, "stock"}.acquire();
+    std::stop_source enough;
+    auto waiting = in_background([&] {
+        return fair_mutex{second_, "stock"}.acquire(enough.get_token());
+    });
+    ASSERT_TRUE(line_becomes(1));
+
+    enough.request_stop();
+
+    EXPECT_FALSE(waiting.get().has_value());
+    const stopwatch watch;
+    EXPECT_TRUE(line_becomes(0));
+    EXPECT_LT(watch.elapsed(), slack);
+}
+
+TEST_F(redis_fair_lock, one_who_only_tries_does_not_get_in_line) {
+    const auto held = fair_mutex{first_, "stock"}.acquire();
+    EXPECT_FALSE(fair_mutex(second_, "stock").try_lock());
+    EXPECT_EQ(count({"EXISTS", queue_}), 0);
+}
+
+TEST_F(redis_fair_lock, the_next_is_served_when_the_first_in_line_gives_up) {
+    auto held = fair_mutex{first_, "stock"}.acquire();
+    auto impatient = in_background([this] {
+        return fair_mutex{first_, "stock"}.try_acquire_for(700ms);
+    });
+    ASSERT_TRUE(line_becomes(1));
+    auto waiting = start_waiting(second_);
+    ASSERT_TRUE(line_becomes(2));
+    EXPECT_FALSE(impatient.get().has_value());
+    const stopwatch watch;
+
+    held.release();
+
+    EXPECT_TRUE(waiting.get().has_value());
+    EXPECT_LT(watch.elapsed(), recheck_bound);
+}
+
+TEST_F(redis_fair_lock, one_who_dies_in_line_costs_the_others_a_few_seconds) {
+    auto held = fair_mutex{first_, "stock"}.acquire();
+    testing_support::server_process doomed{{HOLDFAST_LOCK_WORKER, "line", address(), "stock"},
+                                           server_.directory() / "worker"};
+    ASSERT_TRUE(line_becomes(1));
+    auto waiting = start_waiting(second_);
+    ASSERT_TRUE(line_becomes(2));
+
+    doomed.end_now();
+    const stopwatch watch;
+    held.release();
+
+    EXPECT_TRUE(waiting.get().has_value());
+    EXPECT_LT(watch.elapsed(), 6s + slack);
+}
+
+TEST_F(redis_fair_lock, one_whose_subscription_ended_is_still_served) {
+    auto held = fair_mutex{first_, "stock"}.acquire();
+    auto waiting = start_waiting(second_);
+    ASSERT_TRUE(line_becomes(1));
+
+    server_.client_kill("pubsub");
+    const stopwatch watch;
+    held.release();
+
+    EXPECT_TRUE(waiting.get().has_value());
+    EXPECT_LT(watch.elapsed(), recheck_bound);
+}
+
+TEST_F(redis_fair_lock, a_foreign_waiter_is_let_go_first_until_its_time_is_over) {
+    constexpr auto alive_for = 1500ms;
+    const auto until = server_time() + alive_for.count();
+    static_cast<void>(java_stands_in_line(alive_for));
+
+    EXPECT_FALSE(fair_mutex(first_, "stock").try_lock());
+    const auto held = start_waiting(first_).get();
+
+    ASSERT_TRUE(held.has_value());
+    EXPECT_GE(server_time(), until);
+    EXPECT_LT(server_time(), until + recheck_bound.count());
+    EXPECT_EQ(count({"EXISTS", queue_, timeouts_}), 0);
+}
+
+TEST_F(redis_fair_lock, a_foreign_waiter_is_told_when_it_is_its_turn) {
+    auto held = fair_mutex{first_, "stock"}.acquire();
+    const auto java = java_stands_in_line(60s);
+    auto ears = server_.connect();
+    ears.command({"SUBSCRIBE", "redisson_lock__channel:{stock}:" + java.text()});
+
+    held.release();
+
+    EXPECT_EQ(ears.next_message().items.at(2).text, "0");
+    EXPECT_EQ(server_.cli({"LINDEX", queue_, "0"}), java.text());
+}
+
+TEST_F(redis_fair_lock, a_foreign_holder_is_waited_for) {
+    const auto java = owner_id::random_client();
+    server_.cli({"HSET", "stock", java.text(), "1"});
+    server_.cli({"PEXPIRE", "stock", "30000"});
+    auto waiting = start_waiting(first_);
+    ASSERT_TRUE(line_becomes(1));
+    const auto head = server_.cli({"LINDEX", queue_, "0"});
+
+    server_.cli({"DEL", "stock"});
+    server_.cli({"PUBLISH", "redisson_lock__channel:{stock}:" + head, "0"});
+
+    const stopwatch watch;
+    EXPECT_TRUE(waiting.get().has_value());
+    EXPECT_LT(watch.elapsed(), recheck_bound);
+}
+
+}  // namespace
+
+}  // namespace holdfast::testing

@@ -1,0 +1,185 @@
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include <integration/redis/redis_stage.hpp>
+
+/// Locks that count only when replicas have them.
+namespace holdfast::testing {
+
+namespace {
+
+class redis_replica_policy : public ::testing::Test {
+protected:
+    /// A replica may still be reading what its master counts as sent.
+    void SetUp() override {
+        auto connection = servers_.master().connect();
+        connection.command({"SET", "first", "1"});
+        ASSERT_EQ(connection.command({"WAIT", "2", "5000"}).integer, 2);
+    }
+    /// Servers that are stopped cannot be asked to end.
+    void TearDown() override { resume(); }
+
+    void pause(std::size_t count) {
+        for (std::size_t index = 0; index < count; ++index) {
+            servers_.replica(index).pause();
+        }
+    }
+    void resume() {
+        for (std::size_t index = 0; index < servers_.replica_count(); ++index) {
+            if (servers_.replica(index).running()) {
+                servers_.replica(index).resume();
+            }
+        }
+    }
+    [[nodiscard]] static lease_options confirmed_by(replica_policy policy) {
+        return {.ttl = 30s, .replicas = policy};
+    }
+    [[nodiscard]] bool is_in_master(const std::string& name) {
+        return servers_.master().ask({"EXISTS", name}).integer == 1;
+    }
+    /// Asks once, is refused within the request timeout, and leaves no trace.
+    void expect_refused(replica_policy policy) {
+        mutex stock{client_, "stock", confirmed_by(policy)};
+        const stopwatch watch;
+        EXPECT_EQ(error_of([&] { return stock.try_acquire(); }), errc::store_unavailable);
+        EXPECT_LT(watch.elapsed(), request_timeout + slack);
+        EXPECT_FALSE(is_in_master("stock"));
+    }
+
+    static constexpr std::chrono::milliseconds request_timeout{600};
+    redis_replicas servers_{2};
+    client client_{address_of(servers_.master().port()), {.request_timeout = request_timeout}};
+};
+
+TEST_F(redis_replica_policy, is_met_by_replicas_that_are_there) {
+    for (const auto policy :
+         {replica_policy::at_least(1), replica_policy::at_least(2), replica_policy::majority()}) {
+        auto held = mutex{client_, "stock", confirmed_by(policy)}.try_acquire();
+        ASSERT_TRUE(held.has_value());
+        EXPECT_EQ(held->release(), release_outcome::released);
+    }
+}
+
+TEST_F(redis_replica_policy, a_granted_lock_is_in_as_many_replicas_as_were_asked_for) {
+    for (int round = 0; round < 20; ++round) {
+        auto held = mutex{client_, "stock", confirmed_by(replica_policy::at_least(2))}.acquire();
+        for (std::size_t index = 0; index < servers_.replica_count(); ++index) {
+            EXPECT_EQ(servers_.replica(index).cli({"HGET", "stock", held.owner().text()}), "1");
+        }
+    }
+}
+
+TEST_F(redis_replica_policy, a_majority_is_there_when_one_of_two_replicas_hangs) {
+    pause(1);
+    EXPECT_TRUE(mutex(client_, "stock", confirmed_by(replica_policy::majority())).try_acquire());
+    EXPECT_TRUE(mutex(client_, "stock", confirmed_by(replica_policy::at_least(1))).try_acquire());
+    expect_refused(replica_policy::at_least(2));
+}
+
+TEST_F(redis_replica_policy, a_lock_that_no_replica_confirms_is_refused_and_given_back) {
+    pause(2);
+    expect_refused(replica_policy::at_least(1));
+    expect_refused(replica_policy::majority());
+}
+
+TEST_F(redis_replica_policy, says_how_many_confirmed) {
+    pause(2);
+    mutex stock{client_, "stock", confirmed_by(replica_policy::majority())};
+    const auto text = error_text_of([&] { return stock.try_acquire(); });
+    EXPECT_NE(text.find("only 0 replicas confirmed"), std::string::npos) << text;
+}
+
+TEST_F(redis_replica_policy, replicas_that_are_gone_are_counted_all_the_same) {
+    servers_.replica(0).kill_hard();
+    servers_.replica(1).kill_hard();
+    expect_refused(replica_policy::majority());
+}
+
+TEST_F(redis_replica_policy, a_call_with_a_deadline_ends_by_it_and_leaves_nothing) {
+    pause(2);
+    mutex stock{client_, "stock", confirmed_by(replica_policy::majority())};
+    const stopwatch watch;
+
+    // How it ends depends on whether the last question still had its answer before the deadline.
+    const auto error = error_of([&] { return stock.try_acquire_for(1s); });
+
+    EXPECT_TRUE(error == errc::store_unavailable || error == errc::outcome_unknown) << error;
+    EXPECT_LT(watch.elapsed(), 1s + slack);
+    EXPECT_TRUE(eventually([&] { return !is_in_master("stock"); }));
+}
+
+TEST_F(redis_replica_policy, a_waiter_gets_the_lock_once_the_replicas_are_back) {
+    pause(2);
+    auto waiting = in_background([this] {
+        return mutex{client_, "stock", confirmed_by(replica_policy::majority())}.try_acquire_for(20s);
+    });
+    EXPECT_TRUE(eventually([&] { return client_.requests() >= 3; }));
+
+    resume();
+
+    const auto held = waiting.get();
+    ASSERT_TRUE(held.has_value());
+    EXPECT_EQ(servers_.master().cli({"HGETALL", "stock"}), held->owner().text() + "\n1");
+}
+
+TEST_F(redis_replica_policy, does_not_slow_down_locks_without_one) {
+    pause(2);
+    std::jthread waiting{[this](const std::stop_token& stop) {
+        mutex stock{client_, "stock", confirmed_by(replica_policy::majority())};
+        while (!stop.stop_requested()) {
+            EXPECT_TRUE(error_of([&] { return stock.try_acquire(); }));
+        }
+    }};
+    EXPECT_TRUE(eventually([&] { return is_in_master("stock"); }));
+    mutex other{client_, "other", {.ttl = 30s}};
+    std::chrono::nanoseconds longest{};
+    for (int round = 0; round < 200; ++round) {
+        const stopwatch watch;
+        other.lock();
+        other.unlock();
+        longest = std::max(longest, watch.elapsed());
+    }
+    EXPECT_LT(longest, request_timeout / 4) << "it waited behind a WAIT";
+}
+
+TEST_F(redis_replica_policy, a_fair_lock_with_one_is_handed_over_without_waiting_for_the_next_look) {
+    client other{address_of(servers_.master().port())};
+    const auto terms = confirmed_by(replica_policy::majority());
+    auto held = fair_mutex{client_, "stock", terms}.acquire();
+    auto waiting = in_background([&] {
+        return fair_mutex{other, "stock", terms}.try_acquire_for(20s);
+    });
+    auto& master = servers_.master();
+    EXPECT_TRUE(eventually([&] {
+        return master.ask({"LLEN", "redisson_lock_queue:{stock}"}).integer == 1 &&
+               master.ask({"PUBSUB", "CHANNELS", "redisson_lock__channel:{stock}:*"}).items.size() == 1;
+    }));
+    const stopwatch watch;
+
+    held.release();
+
+    EXPECT_TRUE(waiting.get().has_value());
+    EXPECT_LT(watch.elapsed(), 900ms);
+}
+
+TEST_F(redis_replica_policy, a_connection_that_ends_while_it_waits_for_replicas_leaves_nothing) {
+    pause(2);
+    auto asking = in_background([this] {
+        mutex stock{client_, "stock", confirmed_by(replica_policy::majority())};
+        return error_of([&] { return stock.try_acquire(); });
+    });
+    auto& master = servers_.master();
+    EXPECT_TRUE(eventually([&] {
+        return master.cli({"CLIENT", "LIST"}).find("cmd=wait") != std::string::npos;
+    }));
+
+    master.client_kill("normal");
+
+    EXPECT_TRUE(asking.get());
+    EXPECT_TRUE(eventually([&] { return !is_in_master("stock"); }));
+}
+
+}  // namespace
+
+}  // namespace holdfast::testing
