@@ -211,7 +211,7 @@ TEST_P(fair_interop, java_gets_past_a_killed_cpp_waiter) {
 TEST_P(fair_interop, java_gets_what_a_killed_cpp_process_held) {
     // A waiter of the old Redisson looks again only once, when the lease it saw at first would have
     // ended: the victim must not renew it in between.
-    const auto victim = another_process("fair", 2 * short_ttl);
+    const auto victim = another_process("unrenewed_fair", 2 * short_ttl);
     auto waiter = java_queues("waiter");
     ASSERT_TRUE(queue_becomes(1));
     ASSERT_TRUE(java_sleeps("waiter"));
