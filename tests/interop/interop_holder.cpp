@@ -10,8 +10,7 @@
 /// interop_holder STORE KIND NAME TTL_MS
 ///
 /// Takes a lock, says so with the holder's id, and holds it until its standard input ends, or until it
-/// is killed, which is what it is for. KIND is one of plain, fair, unrenewed_fair, read, write, permit
-/// (of one).
+/// is killed, which is what it is for. KIND is one of plain, fair, read, write, permit (of one).
 namespace {
 
 namespace hf = holdfast;
@@ -23,11 +22,6 @@ namespace hf = holdfast;
     }
     if (kind == "fair") {
         return hf::fair_mutex{store, name, terms}.acquire();
-    }
-    if (kind == "unrenewed_fair") {
-        auto once = terms;
-        once.renewal = hf::renewal_mode::none;
-        return hf::fair_mutex{store, name, once}.acquire();
     }
     if (kind == "read") {
         return hf::shared_mutex{store, name, terms}.acquire_shared();
