@@ -1,44 +1,14 @@
-#include "measure.hpp"
+#include "hammer.hpp"
 
 #include <holdfast/holdfast.hpp>
 
-#include <atomic>
-#include <latch>
 #include <memory>
-#include <mutex>
-#include <thread>
 
 namespace bench {
 
 namespace {
 
-constexpr std::size_t threads = 64;
 using std::chrono::milliseconds;
-
-/// Locks and unlocks in 64 threads for a while; returns the time per hold.
-[[nodiscard]] nanoseconds hammer(const std::function<holdfast::mutex&(std::size_t)>& mutex_of,
-                                 milliseconds length) {
-    std::atomic<bool> stop{false};
-    std::atomic<std::size_t> holds{0};
-    std::latch ready{static_cast<std::ptrdiff_t>(threads) + 1};
-    std::vector<std::jthread> workers;
-    for (std::size_t i = 0; i < threads; ++i) {
-        workers.emplace_back([&, i] {
-            auto& mutex = mutex_of(i);
-            ready.arrive_and_wait();
-            while (!stop.load(std::memory_order_relaxed)) {
-                const std::scoped_lock guard{mutex};
-                holds.fetch_add(1, std::memory_order_relaxed);
-            }
-        });
-    }
-    ready.arrive_and_wait();
-    const auto took = time_of([&] {
-        std::this_thread::sleep_for(length);
-        stop.store(true);
-    });
-    return took / static_cast<double>(holds.load());
-}
 
 /// A mutex of its own, with a client of its own, for every thread: what there is without a local queue.
 struct contenders {
@@ -46,7 +16,7 @@ struct contenders {
     std::vector<std::unique_ptr<holdfast::mutex>> mutexes;
 
     explicit contenders(const std::string& store) {
-        for (std::size_t i = 0; i < threads; ++i) {
+        for (std::size_t i = 0; i < hammer_threads; ++i) {
             clients.push_back(std::make_unique<holdfast::client>(store));
             mutexes.push_back(std::make_unique<holdfast::mutex>(*clients.back(), "bench"));
         }

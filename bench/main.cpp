@@ -20,6 +20,9 @@ constexpr section sections[]{
     {"uncontended", bench::uncontended},
     {"reentry", bench::reentry},
     {"handover", bench::handover},
+#ifdef HOLDFAST_BENCH_REDIS
+    {"redis", bench::redis},
+#endif
 };
 
 }  // namespace

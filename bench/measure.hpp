@@ -53,6 +53,7 @@ struct figure {
 [[nodiscard]] std::vector<figure> uncontended();
 [[nodiscard]] std::vector<figure> reentry();
 [[nodiscard]] std::vector<figure> handover();
+[[nodiscard]] std::vector<figure> redis();
 
 [[nodiscard]] std::string text(double value, int digits);
 [[nodiscard]] std::string microseconds(nanoseconds value);
