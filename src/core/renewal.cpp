@@ -156,7 +156,7 @@ std::vector<renewal::event> renewal::on_replies(const std::vector<tenure_id>& id
                 events.push_back({event::kind::extended, ids[i], one.valid_until, {}});
                 break;
             case outcome::gone:
-                if (sent_at <= one.downgraded_at) {
+                if (sent_at < one.downgraded_at) {
                     // It asked for more than a share, and may have reached the store after the change.
                     one.due_at = now;
                     break;

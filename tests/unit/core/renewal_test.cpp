@@ -420,7 +420,7 @@ TEST_F(renewal_script, changed_mode_is_renewed_as_such) {
 TEST_F(renewal_script, gone_in_the_former_mode_is_asked_again_in_the_new_one) {
     add(1);
     (void)due(10s);
-    leases.change_mode(1, claim_mode::shared, at(10s));
+    leases.change_mode(1, claim_mode::shared, at(10s) + 1ms);
 
     EXPECT_THAT(answer(1, gone(), 10s, 11s), IsEmpty());
 
