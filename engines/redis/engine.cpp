@@ -86,6 +86,11 @@ template <class Decode>
     return policy.what == replica_policy::rule::majority ? (known + 1) / 2 : policy.count;
 }
 
+/// Whether whoever got this answer may still be in the line, and hear of its turn.
+[[nodiscard]] bool stays_in_line(const acquire_reply& reply) noexcept {
+    return reply.result == acquire_reply::outcome::busy || reply.error.code == errc::outcome_unknown;
+}
+
 class redis_subscription final : public subscription {
 public:
     explicit redis_subscription(std::unique_ptr<watches::listening> what) : what_{std::move(what)} {}
@@ -203,23 +208,22 @@ void redis_engine::acquire(acquire_request request, call how, completion<acquire
     listen_for_revocations();
     const auto key = dialect_.key_of(request.name);
     auto script = std::make_shared<script_call>(acquire_call(request, key, dialect_));
-    const bool in_line = request.kind == lock_kind::fair_mutex && request.queue;
-    if (in_line) {
+    if (request.kind == lock_kind::fair_mutex && request.queue) {
         stand_in_line(request, key);
+        done = [this, owner = request.owner, done = std::move(done)](acquire_reply reply) {
+            if (!stays_in_line(reply)) {
+                leave_line(owner);
+            }
+            done(std::move(reply));
+        };
     }
     if (request.replicas != replica_policy{}) {
         acquire_confirmed(std::move(request), std::move(script), how, std::move(done));
         return;
     }
     run(std::move(script), slot_for(key), how,
-        [this, in_line, request = std::move(request),
-         done = std::move(done)](connection::result result) {
-            auto reply =
-                read(result, [&](const value& answer) { return acquire_answer(answer, request); });
-            if (in_line && reply.result == acquire_reply::outcome::granted) {
-                leave_line(request.owner);
-            }
-            done(std::move(reply));
+        [request = std::move(request), done = std::move(done)](connection::result result) {
+            done(read(result, [&](const value& answer) { return acquire_answer(answer, request); }));
         });
 }
 
@@ -247,7 +251,6 @@ void redis_engine::acquire_confirmed(acquire_request request, std::shared_ptr<sc
             const auto needed_now =
                 std::max(needed, confirmations_for(request.replicas, router_->replicas_of(slot)));
             if (confirmed >= needed_now) {
-                leave_line(request.owner);
                 done(std::move(reply));
                 return;
             }

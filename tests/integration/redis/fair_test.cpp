@@ -109,6 +109,17 @@ TEST_F(redis_fair_lock, one_who_only_tries_does_not_get_in_line) {
     EXPECT_EQ(count({"EXISTS", queue_}), 0);
 }
 
+TEST_F(redis_fair_lock, one_who_is_refused_stops_listening_for_its_turn) {
+    server_.cli({"SET", "stock", "not a lock"});
+
+    EXPECT_THROW(static_cast<void>(fair_mutex{first_, "stock"}.try_acquire_for(20s)),
+                 std::system_error);
+
+    EXPECT_TRUE(eventually([&] {
+        return server_.ask({"PUBSUB", "CHANNELS", "redisson_lock__channel:{stock}*"}).items.empty();
+    }));
+}
+
 TEST_F(redis_fair_lock, the_next_is_served_when_the_first_in_line_gives_up) {
     auto held = fair_mutex{first_, "stock"}.acquire();
     auto impatient = in_background([this] {
