@@ -127,9 +127,9 @@ TEST_F(address_parsing, the_environment_has_the_password_when_the_address_has_no
 
 TEST_F(address_parsing, a_password_file_gives_its_first_line) {
     const temporary_directory directory;
-    std::ofstream{directory.file("secret")} << "top secret\nsecond line\n";
+    std::ofstream{file_in(directory, "secret")} << "top secret\nsecond line\n";
     const address parsed =
-        parse_address("redis", "//h?user=ann&password_file=" + directory.file("secret"));
+        parse_address("redis", "//h?user=ann&password_file=" + file_in(directory, "secret"));
     EXPECT_EQ(parsed.connection.login.password, "top secret");
     EXPECT_EQ(parsed.connection.login.user, "ann");
     EXPECT_NE(refusal("redis", "//h?password_file=/nowhere").find("cannot be read"), std::string::npos);

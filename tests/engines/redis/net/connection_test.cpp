@@ -1,4 +1,5 @@
 #include <redis/net/connection.hpp>
+#include <thread>
 
 #include <array>
 #include <atomic>
@@ -424,8 +425,8 @@ TEST(connection, a_request_whose_time_is_over_is_not_sent) {
 
 TEST(connection, a_unix_socket_serves_as_well) {
     const temporary_directory directory;
-    const server redis{{"--unixsocket", directory.file("socket")}};
-    connection tested{{.host = {}, .port = 0, .path = directory.file("socket")}, {}, {}, {}};
+    const server redis{{"--unixsocket", file_in(directory, "socket")}};
+    connection tested{{.host = {}, .port = 0, .path = file_in(directory, "socket")}, {}, {}, {}};
     EXPECT_EQ(ask(tested, {"PING"}).replies.at(0).text, "PONG");
 }
 

@@ -1,5 +1,8 @@
+#include <arpa/inet.h>
+#include <sys/socket.h>
 #include <redis/net/connection.hpp>
 #include <redis/net/subscriber.hpp>
+#include <thread>
 
 #include <array>
 #include <atomic>

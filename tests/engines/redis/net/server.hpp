@@ -1,29 +1,22 @@
 #pragma once
 
-#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
-#include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <memory>
-#include <random>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include <holdfast/clock.hpp>
 #include <holdfast/engine.hpp>
 #include <redis/net/connection.hpp>
+#include <support/server_process.hpp>
 
-#include <arpa/inet.h>
-#include <fcntl.h>
 #include <hiredis/hiredis.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,58 +26,15 @@ using namespace std::chrono_literals;
 
 constexpr std::chrono::seconds patience{20};
 
-/// Waits for something that happens by itself.
-template <class Condition>
-[[nodiscard]] bool eventually(Condition holds, clock::duration limit = patience) {
-    const auto until = clock::now() + limit;
-    while (!holds()) {
-        if (clock::now() > until) {
-            return false;
-        }
-        std::this_thread::sleep_for(1ms);  // not a guess: the condition is asked again
-    }
-    return true;
+using testing_support::free_port;
+using testing_support::temporary_directory;
+
+[[nodiscard]] inline bool eventually(const std::function<bool()>& holds) {
+    return testing_support::became_true(holds, patience);
 }
 
-class temporary_directory {
-public:
-    temporary_directory() {
-        std::string name = (std::filesystem::temp_directory_path() / "holdfast-net-XXXXXX").string();
-        if (::mkdtemp(name.data()) == nullptr) {
-            throw std::runtime_error{"no temporary directory"};
-        }
-        path_ = name;
-    }
-    temporary_directory(const temporary_directory&) = delete;
-    temporary_directory& operator=(const temporary_directory&) = delete;
-    ~temporary_directory() {
-        std::error_code ignored;
-        std::filesystem::remove_all(path_, ignored);
-    }
-    [[nodiscard]] std::string file(std::string_view name) const { return (path_ / name).string(); }
-
-private:
-    std::filesystem::path path_;
-};
-
-/// Below the range that the system takes ports from by itself.
-inline std::uint16_t free_port() {
-    static std::mt19937 random{std::random_device{}()};
-    std::uniform_int_distribution<int> choice{18'000, 31'999};
-    for (int attempt = 0; attempt < 200; ++attempt) {
-        const auto port = static_cast<std::uint16_t>(choice(random));
-        const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        ::sockaddr_in place{};
-        place.sin_family = AF_INET;
-        place.sin_port = htons(port);
-        place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        const bool free = ::bind(socket, reinterpret_cast<::sockaddr*>(&place), sizeof place) == 0;
-        ::close(socket);
-        if (free) {
-            return port;
-        }
-    }
-    throw std::runtime_error{"no free port"};
+[[nodiscard]] inline std::string file_in(const temporary_directory& where, std::string_view name) {
+    return (where.path() / name).string();
 }
 
 struct reply_deleter {
@@ -134,7 +84,7 @@ public:
                                        "--port",
                                        std::to_string(port_),
                                        "--dir",
-                                       directory_.file(""),
+                                       file_in(directory_, ""),
                                        "--save",
                                        "",
                                        "--appendonly",
@@ -142,7 +92,7 @@ public:
                                        "--enable-debug-command",
                                        "local",
                                        "--logfile",
-                                       directory_.file("log")};
+                                       file_in(directory_, "log")};
         words.insert(words.end(), options_.begin(), options_.end());
         std::vector<char*> arguments;
         for (auto& word : words) {
@@ -177,7 +127,7 @@ public:
     [[nodiscard]] node_address where() const {
         return {.host = "127.0.0.1", .port = port_, .path = {}};
     }
-    [[nodiscard]] std::string file(std::string_view name) const { return directory_.file(name); }
+    [[nodiscard]] std::string file(std::string_view name) const { return file_in(directory_, name); }
 
 private:
     [[nodiscard]] bool answers() const {
@@ -191,7 +141,7 @@ private:
                (pong->type == REDIS_REPLY_STATUS || std::string_view{pong->str}.starts_with("NOAUTH"));
     }
     [[nodiscard]] bool log_says_ready() const {
-        const std::string path = directory_.file("log");
+        const std::string path = file_in(directory_, "log");
         const std::unique_ptr<std::FILE, int (*)(std::FILE*)> log{std::fopen(path.c_str(), "re"),
                                                                   &std::fclose};
         std::string text(16'384, '\0');

@@ -1,5 +1,6 @@
 #include <redis/net/connection.hpp>
 #include <redis/net/subscriber.hpp>
+#include <thread>
 
 #include <atomic>
 #include <cstdlib>
@@ -24,7 +25,7 @@ public:
         issue("elsewhere", "subjectAltName=DNS:elsewhere.test");
         issue("client", "extendedKeyUsage=clientAuth");
     }
-    [[nodiscard]] std::string file(std::string_view name) const { return directory_.file(name); }
+    [[nodiscard]] std::string file(std::string_view name) const { return file_in(directory_, name); }
 
 private:
     void run(const std::string& arguments) const {
