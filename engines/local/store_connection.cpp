@@ -51,15 +51,19 @@ store_connection::acquired store_connection::acquire(const acquire_request& requ
         return result;
     }
     if (decision.what == action::grant) {
-        const fencing_token token = take_tokens(request.token_count);
+        const fencing_token token = take_tokens(request.token_count, request.token_floor);
         insert(request, token, now);
         result.reply = granted(token, request.token_count);
     } else {
         hold_record& mine = holds_[decision.mine];
         result.downgraded = decision.what == action::downgrade;
         if (decision.what == action::upgrade) {
-            mine.first_token = take_tokens(request.token_count);
+            mine.first_token = take_tokens(request.token_count, request.token_floor);
             mine.token_count = request.token_count;
+        }
+        if (mine.first_token < request.token_floor) {
+            mine.first_token = request.token_floor;
+            move_counter_to(mine.first_token.value + mine.token_count - 1);
         }
         mine.expires = std::max(mine.expires, now + request.ttl);
         update(request, mine);
@@ -216,16 +220,20 @@ void store_connection::delete_hold(std::string_view name, const owner_id& owner)
     delete_hold_.bind(1, name).bind(2, view(bytes)).run();
 }
 
-fencing_token store_connection::take_tokens(std::uint32_t count) {
+fencing_token store_connection::take_tokens(std::uint32_t count, fencing_token floor) {
     if (!last_token_) {
         throw database_error{
             {errc::store_error, path_ + " has lost its token counter; end the programs that use it "
                                         "and delete it"}};
     }
-    const fencing_token first{*last_token_ + 1};
-    *last_token_ += count;
-    set_counter_.bind(1, static_cast<std::int64_t>(*last_token_)).run();
+    const fencing_token first = std::max(fencing_token{*last_token_ + 1}, floor);
+    move_counter_to(first.value + count - 1);
     return first;
+}
+
+void store_connection::move_counter_to(std::uint64_t last_token) {
+    last_token_ = std::max(last_token_.value_or(0), last_token);
+    set_counter_.bind(1, static_cast<std::int64_t>(*last_token_)).run();
 }
 
 void store_connection::insert(const acquire_request& request, fencing_token token,

@@ -75,7 +75,8 @@ private:
     void delete_hold(std::string_view name, const owner_id& owner);
     void forget_expired_and_dead(const acquire_request& request, clock::time_point now,
                                  std::span<const owner_id> dead);
-    [[nodiscard]] fencing_token take_tokens(std::uint32_t count);
+    [[nodiscard]] fencing_token take_tokens(std::uint32_t count, fencing_token floor);
+    void move_counter_to(std::uint64_t last_token);
     void insert(const acquire_request& request, fencing_token token, clock::time_point now);
     void update(const acquire_request& request, const hold_record& hold);
     [[nodiscard]] seen_hold read_seen_hold(const statement& row) const;

@@ -24,6 +24,7 @@ const guarantees& memory_promises() {
                                      .permits = true,
                                      .latches = true,
                                      .fair = false,
+                                     .token_floor = true,
                                      .notices_dead_holders = false,
                                      .minimum_ttl = std::chrono::milliseconds{20}};
     return promises;

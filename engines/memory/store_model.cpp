@@ -52,13 +52,13 @@ acquire_reply store_model::acquire(const acquire_request& request, clock::time_p
                              .mode = request.mode,
                              .permits = request.mode == claim_mode::permit ? request.permits : 1,
                              .limit = request.mode == claim_mode::permit ? request.limit : 0,
-                             .first_token = take_tokens(request.token_count),
+                             .first_token = take_tokens(request.token_count, request.token_floor),
                              .token_count = request.token_count,
                              .since = wall,
                              .expires = now + request.ttl});
             return granted(holds.back());
         case action::upgrade:
-            holds[decision.mine].first_token = take_tokens(request.token_count);
+            holds[decision.mine].first_token = take_tokens(request.token_count, request.token_floor);
             holds[decision.mine].token_count = request.token_count;
             break;
         case action::downgrade:
@@ -70,6 +70,10 @@ acquire_reply store_model::acquire(const acquire_request& request, clock::time_p
     hold_record& mine = holds[decision.mine];
     mine.mode = request.mode;
     mine.expires = std::max(mine.expires, now + request.ttl);
+    if (mine.first_token < request.token_floor) {
+        mine.first_token = request.token_floor;
+        last_token_ = std::max(last_token_, mine.first_token.value + mine.token_count - 1);
+    }
     return granted(mine);
 }
 
@@ -238,9 +242,9 @@ void store_model::forget_expired_now_and_then(clock::time_point now) {
     std::erase_if(latches_, [&](const auto& entry) { return expired(entry.second); });
 }
 
-fencing_token store_model::take_tokens(std::uint32_t count) {
-    const fencing_token first{last_token_ + 1};
-    last_token_ += count;
+fencing_token store_model::take_tokens(std::uint32_t count, fencing_token floor) {
+    const fencing_token first = std::max(fencing_token{last_token_ + 1}, floor);
+    last_token_ = first.value + count - 1;
     return first;
 }
 

@@ -70,7 +70,7 @@ private:
     std::vector<hold_record>& live_holds(const std::string& name, clock::time_point now);
     void forget_if_free(const std::string& name);
     void forget_expired_now_and_then(clock::time_point now);
-    [[nodiscard]] fencing_token take_tokens(std::uint32_t count);
+    [[nodiscard]] fencing_token take_tokens(std::uint32_t count, fencing_token floor);
     void remember_revocation(const revoke_request& request, wall_time wall);
     [[nodiscard]] const revocation_info* last_revocation(std::string_view name) const;
     [[nodiscard]] std::uint32_t latch_count(const std::string& name, clock::time_point now);

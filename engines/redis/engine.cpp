@@ -50,6 +50,7 @@ constexpr std::chrono::hours card_life{1};
     promises.latches = true;
     promises.fair = true;
     promises.replicas = true;
+    promises.token_floor = true;
     promises.minimum_ttl = milliseconds{20};
     return promises;
 }

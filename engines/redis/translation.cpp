@@ -87,7 +87,8 @@ void set_floor(script_call& call, std::size_t argument, const dialect& how) {
                       std::to_string(request.token_count),
                       "0",
                       now_text(),
-                      request.mode == claim_mode::shared ? how.publish : reader_prefix(key)};
+                      request.mode == claim_mode::shared ? how.publish : reader_prefix(key),
+                      std::to_string(request.token_floor.value)};
     set_floor(call, 3, how);
     return call;
 }
@@ -129,6 +130,7 @@ script_call acquire_call(const acquire_request& request, const std::string& key,
         call.what = &scripts::lock_acquire();
         call.keys = {key, holds_key(key), counter_for(key, how)};
     }
+    call.arguments.push_back(std::to_string(request.token_floor.value));
     set_floor(call, 3, how);
     return call;
 }

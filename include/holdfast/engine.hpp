@@ -37,6 +37,8 @@ struct guarantees {
     bool fair{};
     /// Whether `replica_policy` means anything here.
     bool replicas{};
+    /// Whether `acquire_request::token_floor` means anything here.
+    bool token_floor{};
     /// Whether a holder whose process died is noticed before its ttl ends.
     bool notices_dead_holders{};
     std::chrono::milliseconds minimum_ttl{};
@@ -76,6 +78,10 @@ struct acquire_request {
     /// Only for `fair_mutex`: whether to stand in line, until granted or released, when it is busy.
     bool queue{};
     replica_policy replicas{};
+    /// The smallest first token wanted: what is granted is no smaller, and neither is anything granted
+    /// later. An owner that already has the claim with a smaller token gets this one in its place.
+    /// Not for permits.
+    fencing_token token_floor{};
 };
 
 struct acquire_reply {
@@ -201,6 +207,14 @@ struct client_callbacks {
     std::function<void(const std::string& name, const owner_id& owner)> turn_of{};
 };
 
+/// The one store, among those an address may lead to, that answers for a name.
+struct store_instance {
+    /// Tells it from every other store, and from itself before a restart. Empty: not known.
+    std::string id;
+    /// Since when it has been there to remember what it granted.
+    std::optional<clock::time_point> since;
+};
+
 /// A store, as holdfast sees it.
 ///
 /// Thread safety: all functions may be called from any thread at any time.
@@ -226,6 +240,13 @@ public:
     virtual void inspect(std::string name, call how, completion<inspect_reply> done) = 0;
     virtual void list(list_request request, call how, completion<list_reply> done) = 0;
     virtual void latch(latch_request request, call how, completion<latch_reply> done) = 0;
+
+    /// Who answered the last request about `name`, or would answer the next one. Known by the time
+    /// that the request completes; costs no request of its own.
+    [[nodiscard]] virtual store_instance instance(const std::string& name) const {
+        static_cast<void>(name);
+        return {};
+    }
 
     /// Calls `hint` when `name` may have become free (or a latch open), whenever notifications may
     /// have been missed, and, if `active()` was false at first, once they flow. Hints are never

@@ -48,7 +48,8 @@ engines::acquire_reply contender::acquire(const std::string& name, const claim_t
                            .owner = terms.as.value_or(owner_),
                            .ttl = terms.ttl,
                            .token_count = terms.token_count,
-                           .kind = kind_for(terms.mode)});
+                           .kind = kind_for(terms.mode),
+                           .token_floor = terms.token_floor});
 }
 
 engines::renew_reply contender::renew(const std::string& name, const renewal_terms& terms) {

@@ -3,7 +3,7 @@
 --
 -- KEYS  lock, queue, timeouts, holds, token counter
 -- ARGV  owner, ttl in ms, number of tokens, token floor, since (ms, for display), wait in ms,
---       whether to get in line (1, 0)
+--       whether to get in line (1, 0), smallest token wanted
 -- Returns {1, first token, number of tokens}
 --         {0, ms until the lease in the way or the time of the first in line ends, 0 = unknown}
 --         error WRONGKIND
@@ -12,7 +12,7 @@
 -- include: line
 
 local lock, queue, timeouts, holds, counter = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local claim = claim_of(ARGV)
+local claim = claim_of(ARGV, ARGV[8])
 local owner, wait, gets_in_line = claim.owner, tonumber(ARGV[6]), ARGV[7] == '1'
 
 local kind = redis.call('TYPE', lock).ok

@@ -1,14 +1,15 @@
 -- Acquires a plain lock: a hash at the lock's name with the owner's field, as Redisson's RLock.
 --
 -- KEYS  lock, holds, token counter
--- ARGV  owner, ttl in ms, number of tokens, token floor, since (ms, for display)
+-- ARGV  owner, ttl in ms, number of tokens, token floor, since (ms, for display), smallest token
+--       wanted
 -- Returns {1, first token, number of tokens}
 --         {0, ms until the lease in the way ends, 0 = unknown}
 --         error WRONGKIND
 -- include: exclusive
 
 local lock, holds, counter = KEYS[1], KEYS[2], KEYS[3]
-local claim = claim_of(ARGV)
+local claim = claim_of(ARGV, ARGV[6])
 
 local kind = redis.call('TYPE', lock).ok
 if kind == 'none' then

@@ -73,7 +73,7 @@ local function grant_again()
         return redis.error_reply(string.format('WRONGCOUNT this owner has %.0f permits', held))
     end
     if not first then
-        first, number = take_tokens(counter, count, floor), count
+        first, number = take_tokens(counter, count, floor, 0), count
         remember(first)
     end
     write_nothing(timeouts)
@@ -82,7 +82,7 @@ local function grant_again()
 end
 
 local function grant(free, set_counter)
-    local first = take_tokens(counter, count, floor)
+    local first = take_tokens(counter, count, floor, 0)
     if set_counter then
         redis.call('SET', semaphore, free - permits)
     else

@@ -1,18 +1,19 @@
 -- Acquires a read lock: Redisson's RReadWriteLock. The writer itself becomes a reader.
 --
 -- KEYS  lock, holds, token counter, channel, the owner's timeout key (number 1)
--- ARGV  owner, ttl in ms, number of tokens, token floor, since (ms, for display), publish command
+-- ARGV  owner, ttl in ms, number of tokens, token floor, since (ms, for display), publish command,
+--       smallest token wanted
 -- Returns {1, first token, number of tokens}
 --         {0, ms until the lease in the way ends, 0 = unknown}
 --         error WRONGKIND
 -- include: exclusive
 
 local lock, holds, counter, channel, timeout = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local claim = claim_of(ARGV)
+local claim = claim_of(ARGV, ARGV[7])
 local owner, publish = claim.owner, ARGV[6]
 
 local function join_readers()
-    local first = take_tokens(counter, claim.count, claim.floor)
+    local first = take_tokens(counter, claim.count, claim.floor, claim.least)
     redis.call('HSET', lock, owner, 1)
     redis.call('SET', timeout, 1, 'PX', claim.ttl)
     extend(lock, claim.ttl)
@@ -25,7 +26,7 @@ end
 local function downgrade()
     local first, count = terms_of(redis.call('HGET', holds, owner))
     if not first then
-        first, count = take_tokens(counter, claim.count, claim.floor), claim.count
+        first, count = take_tokens(counter, claim.count, claim.floor, claim.least), claim.count
     end
     redis.call('HDEL', lock, owner .. ':write')
     redis.call('HSET', lock, 'mode', 'read', owner, 1)

@@ -2,7 +2,7 @@
 --
 -- KEYS  lock, holds, token counter, the owner's timeout key (number 1)
 -- ARGV  owner, ttl in ms, number of tokens, token floor, since (ms, for display), key prefix of the
---       readers' timeout keys
+--       readers' timeout keys, smallest token wanted
 -- Returns {1, first token, number of tokens}
 --         {0, ms until the first of the leases in the way ends, 0 = unknown}
 --         error WRONGKIND
@@ -10,7 +10,7 @@
 -- include: readers
 
 local lock, holds, counter, timeout = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local claim = claim_of(ARGV)
+local claim = claim_of(ARGV, ARGV[7])
 local owner, key_prefix = claim.owner, ARGV[6]
 local writer = {'mode', 'write', owner .. ':write', 1}
 

@@ -2,21 +2,23 @@
 -- include: leases
 -- include: holds
 
--- What is asked for; the first five arguments of every acquisition of a lock.
-local function claim_of(arguments)
+-- What is asked for: the first five arguments of every acquisition of a lock, and its last, the
+-- smallest token wanted.
+local function claim_of(arguments, least)
     return {
         owner = arguments[1],
         ttl = tonumber(arguments[2]),
         count = tonumber(arguments[3]),
         floor = tonumber(arguments[4]),
-        since = arguments[5]
+        since = arguments[5],
+        least = tonumber(least or 0)
     }
 end
 
 -- Writes a lock that nobody else has: `fields` into its hash, the hold beside it. What an earlier
 -- holder left behind goes.
 local function grant_alone(claim, lock, holds, counter, fields)
-    local first = take_tokens(counter, claim.count, claim.floor)
+    local first = take_tokens(counter, claim.count, claim.floor, claim.least)
     redis.call('DEL', lock, holds)
     redis.call('HSET', lock, unpack(fields))
     redis.call('PEXPIRE', lock, claim.ttl)
@@ -25,12 +27,17 @@ local function grant_alone(claim, lock, holds, counter, fields)
     return granted(first, claim.count)
 end
 
--- Answers an owner that has what it asks for: the same tokens, a lease that is not shorter.
+-- Answers an owner that has what it asks for: the same tokens unless it wants larger ones, a lease
+-- that is not shorter.
 local function grant_again(claim, lock, holds, counter)
-    local first, count = terms_of(redis.call('HGET', holds, claim.owner))
+    local first, count, since = terms_of(redis.call('HGET', holds, claim.owner))
     if not first then
-        first, count = take_tokens(counter, claim.count, claim.floor), claim.count
+        first, count = take_tokens(counter, claim.count, claim.floor, claim.least), claim.count
         redis.call('HSET', holds, claim.owner, hold_text(first, count, claim.since))
+    elseif first < claim.least then
+        first = claim.least
+        skip_tokens(counter, first + count - 1)
+        redis.call('HSET', holds, claim.owner, hold_text(first, count, since))
     end
     extend(lock, claim.ttl)
     redis.call('PEXPIRE', holds, math.max(redis.call('PTTL', lock), 1))

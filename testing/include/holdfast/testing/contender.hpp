@@ -22,6 +22,7 @@ struct claim_terms {
     std::uint32_t permits{1};
     std::uint32_t limit{0};
     std::uint32_t token_count{1};
+    fencing_token token_floor{};
     /// Left alone: the contender's own.
     std::optional<owner_id> as{};
 };

@@ -86,6 +86,10 @@ protected:
         return false;
     }
 
+    [[nodiscard]] bool offers_token_floor(contender& anybody) {
+        return offers_tokens(anybody) && anybody.store().promises().token_floor;
+    }
+
     /// For a lease that was asked for at `taken_at`, and was seen to have ended at `ended_at`.
     static void expect_not_before(std::chrono::milliseconds ttl, clock::time_point taken_at,
                                   clock::time_point ended_at) {

@@ -149,8 +149,63 @@ TYPED_TEST_P(token_contract, every_permit_has_a_token_larger_than_all_before) {
     EXPECT_GT(second, first);
 }
 
+TYPED_TEST_P(token_contract, a_grant_starts_no_lower_than_the_floor_asked_for) {
+    constexpr std::uint32_t block = 5;
+    const auto name = this->unique("stock");
+    auto alice = this->join("alice");
+    auto bob = this->join("bob");
+    if (!this->offers_token_floor(alice)) {
+        return;
+    }
+    const fencing_token floor{alice.hold(name).value + 1'000'000};
+    ASSERT_TRUE(released(alice.release(name)));
+    alice.become_fresh_owner();
+    const auto reply = alice.acquire(name, {.token_count = block, .token_floor = floor});
+    ASSERT_TRUE(granted(reply));
+    EXPECT_EQ(reply.first_token, floor);
+    ASSERT_TRUE(released(alice.release(name)));
+    const auto next = bob.hold(name);
+    EXPECT_GE(next.value, floor.value + block);
+    ASSERT_TRUE(released(bob.release(name)));
+
+    bob.become_fresh_owner();
+    const auto above = bob.acquire(name, {.token_floor = floor});
+    ASSERT_TRUE(granted(above));
+    EXPECT_GT(above.first_token, next) << "a floor below what was granted changes nothing";
+}
+
+TYPED_TEST_P(token_contract, a_holder_that_asks_again_is_raised_to_the_floor) {
+    for (const auto mode : {claim_mode::exclusive, claim_mode::shared}) {
+        const auto name = this->unique("stock");
+        auto alice = this->join("alice", lock_kind::shared_mutex);
+        auto bob = this->join("bob", lock_kind::shared_mutex);
+        if (!this->offers_token_floor(alice) || !this->offers_shared(alice)) {
+            return;
+        }
+        const auto first = alice.acquire(name, {.mode = mode, .token_count = 5});
+        ASSERT_TRUE(granted(first));
+        const fencing_token floor{first.first_token.value + 1'000'000};
+        const auto raised = alice.acquire(name, {.mode = mode, .token_count = 5, .token_floor = floor});
+        ASSERT_TRUE(granted(raised));
+        EXPECT_EQ(raised.first_token, floor);
+        EXPECT_EQ(raised.token_count, first.token_count);
+        const auto seen = bob.inspect(name);
+        ASSERT_EQ(seen.holders.size(), 1U);
+        EXPECT_EQ(seen.holders.front().token, floor);
+
+        const auto below =
+            alice.acquire(name, {.mode = mode, .token_count = 5, .token_floor = first.first_token});
+        EXPECT_EQ(below.first_token, floor) << "a token never falls";
+        ASSERT_TRUE(released(alice.release(name, {.mode = mode})));
+        EXPECT_GE(bob.hold(name).value, floor.value + 5);
+        ASSERT_TRUE(released(bob.release(name)));
+    }
+}
+
 REGISTER_TYPED_TEST_SUITE_P(token_contract,  //
-                            a_token_is_never_zero, tokens_rise_with_every_grant_whoever_gets_it,
+                            a_grant_starts_no_lower_than_the_floor_asked_for,
+                            a_holder_that_asks_again_is_raised_to_the_floor, a_token_is_never_zero,
+                            tokens_rise_with_every_grant_whoever_gets_it,
                             tokens_rise_even_for_an_owner_that_comes_back, tokens_rise_after_an_expiry,
                             tokens_rise_after_a_revocation,
                             tokens_rise_after_all_clients_have_gone_and_come_back,
