@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <common/validate.hpp>
+#include <filesystem>
 #include <local/catalogue.hpp>
 #include <local/directory.hpp>
 #include <local/engine.hpp>
@@ -310,6 +311,13 @@ latch_reply local_engine::latch_now(const latch_request& request, clock::time_po
         wake_map_->announce(wake_map::key_of(request.name));
     }
     return reply;
+}
+
+/// Restarts do not matter here: what was granted is in the file.
+store_instance local_engine::instance(const std::string&) const {
+    std::error_code ignored;
+    const auto directory = address_.substr(address_.find(':') + 1);
+    return {"local:" + std::filesystem::weakly_canonical(directory, ignored).string(), {}};
 }
 
 std::unique_ptr<subscription> local_engine::watch(std::string name, lock_kind,

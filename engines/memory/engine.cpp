@@ -218,6 +218,10 @@ public:
                 [&](store_model& model, clock::time_point now) { return model.latch(request, now); });
     }
 
+    [[nodiscard]] store_instance instance(const std::string&) const override {
+        return {"memory:" + std::to_string(reinterpret_cast<std::uintptr_t>(store_.get())), {}};
+    }
+
     [[nodiscard]] std::unique_ptr<subscription> watch(std::string name, lock_kind,
                                                       std::function<void()> hint) override {
         auto entry = std::make_shared<watch_entry>(watch_entry{self_, std::move(hint)});

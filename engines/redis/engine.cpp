@@ -338,6 +338,10 @@ void redis_engine::latch(latch_request request, call how, completion<latch_reply
         [done = std::move(done)](connection::result result) { done(read(result, latch_answer)); });
 }
 
+store_instance redis_engine::instance(const std::string& name) const {
+    return router_->instance_of(slot_for(dialect_.key_of(name)));
+}
+
 std::unique_ptr<subscription> redis_engine::watch(std::string name, lock_kind kind,
                                                   std::function<void()> hint) {
     const auto key = dialect_.key_of(name);

@@ -244,6 +244,10 @@ fault_engine::~fault_engine() {
     wire_->close();
 }
 
+engines::store_instance fault_engine::instance(const std::string& name) const {
+    return wire_->inner().instance(name);
+}
+
 const engines::guarantees& fault_engine::promises() const noexcept {
     return wire_->inner().promises();
 }

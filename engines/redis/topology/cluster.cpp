@@ -172,6 +172,13 @@ std::uint32_t cluster::replicas_of(std::uint16_t slot) const {
     return owner == nullptr ? 0 : replicas_seen(*owner);
 }
 
+store_instance cluster::instance_of(std::uint16_t slot) const {
+    const guard lock{mutex_};
+    const auto* const owner = map_.owner(slot);
+    const auto found = owner == nullptr ? nodes_.end() : nodes_.find(*owner);
+    return found == nodes_.end() ? store_instance{} : found->second->instance();
+}
+
 std::uint64_t cluster::commands_sent() const {
     const guard lock{mutex_};
     auto sum = commands_before_;

@@ -50,6 +50,7 @@ public:
     }
     [[nodiscard]] bool clustered() const noexcept override { return true; }
     [[nodiscard]] std::uint32_t replicas_of(std::uint16_t slot) const override;
+    [[nodiscard]] store_instance instance_of(std::uint16_t slot) const override;
     [[nodiscard]] std::uint64_t commands_sent() const override;
 
 private:

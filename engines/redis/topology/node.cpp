@@ -1,9 +1,41 @@
 #include <redis/topology/node.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 namespace holdfast::engines::redis {
+
+namespace {
+
+/// The value of `field` in the reply to INFO: lines of `field:value`.
+[[nodiscard]] std::string info_field(const std::string& info, std::string_view field) {
+    const std::string start = "\n" + std::string{field} + ":";
+    const auto found = info.find(start);
+    if (found == std::string::npos) {
+        return {};
+    }
+    const auto begin = found + start.size();
+    return info.substr(begin, info.find_first_of("\r\n", begin) - begin);
+}
+
+/// The server counts its uptime in whole seconds, rounded down: it is never taken for older than it is.
+[[nodiscard]] store_instance instance_in(const value& info) {
+    store_instance who;
+    if (info.type != value::kind::text) {
+        return who;
+    }
+    who.id = info_field(info.text, "run_id");
+    const auto uptime = info_field(info.text, "uptime_in_seconds");
+    std::int64_t seconds{};
+    const char* const end = uptime.data() + uptime.size();
+    if (!uptime.empty() && std::from_chars(uptime.data(), end, seconds).ec == std::errc{}) {
+        who.since = clock::now() - std::chrono::seconds{seconds};
+    }
+    return who;
+}
+
+}  // namespace
 
 node::node(node_address where, connection_settings how, events told)
     : where_{std::move(where)},
@@ -14,18 +46,27 @@ node::node(node_address where, connection_settings how, events told)
 
 std::unique_ptr<connection> node::make_connection() {
     return std::make_unique<connection>(
-        where_, how_, std::vector<std::vector<std::string>>{{"ROLE"}},
-        connection::events{[this](const std::vector<value>& replies) { return check_role(replies); },
+        where_, how_, std::vector<std::vector<std::string>>{{"ROLE"}, {"INFO", "server"}},
+        connection::events{[this](const std::vector<value>& replies) { return greeted(replies); },
                            told_.lost});
+}
+
+failure node::greeted(const std::vector<value>& replies) {
+    if (replies.size() > 1) {
+        auto who = instance_in(replies[1]);
+        const std::lock_guard lock{guard_};
+        instance_ = std::move(who);
+    }
+    return replies.empty() ? failure{} : check_role(replies[0]);
 }
 
 /// ROLE answers ["master", offset, [replica, …]] or ["slave", host, port, …]. Where the user may not
 /// ask, the first write tells.
-failure node::check_role(const std::vector<value>& replies) {
-    if (replies.empty() || replies[0].type != value::kind::array || replies[0].items.empty()) {
+failure node::check_role(const value& answer) {
+    if (answer.type != value::kind::array || answer.items.empty()) {
         return {};
     }
-    const auto& role = replies[0].items;
+    const auto& role = answer.items;
     if (role[0].text == "slave") {
         const auto master = role.size() > 2 ? role[1].text + ":" + std::to_string(role[2].integer)
                                             : std::string{"another server"};
@@ -66,6 +107,11 @@ void node::reset(const failure& why) {
     if (confirmed != nullptr) {
         confirmed->reset(why);
     }
+}
+
+store_instance node::instance() const {
+    const std::lock_guard lock{guard_};
+    return instance_;
 }
 
 std::uint64_t node::commands_sent() const {

@@ -37,10 +37,13 @@ public:
     [[nodiscard]] const node_address& where() const noexcept { return where_; }
     /// The most replicas it has been seen with.
     [[nodiscard]] std::uint32_t replicas() const noexcept { return replicas_.load(); }
+    /// Who answered when the last command connection was made.
+    [[nodiscard]] store_instance instance() const;
     [[nodiscard]] std::uint64_t commands_sent() const;
 
 private:
-    [[nodiscard]] failure check_role(const std::vector<value>& replies);
+    [[nodiscard]] failure greeted(const std::vector<value>& replies);
+    [[nodiscard]] failure check_role(const value& answer);
     [[nodiscard]] std::unique_ptr<connection> make_connection();
     [[nodiscard]] connection& of(router::lane which);
 
@@ -49,6 +52,7 @@ private:
     events told_;
     std::atomic<std::uint32_t> replicas_{0};
     mutable std::mutex guard_;
+    store_instance instance_;
     subscriber subscriber_;
     std::unique_ptr<connection> common_;
     std::unique_ptr<connection> confirmed_;

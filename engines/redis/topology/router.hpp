@@ -60,6 +60,8 @@ public:
     [[nodiscard]] virtual bool clustered() const noexcept = 0;
     /// The most replicas that the master of `slot` has been seen with.
     [[nodiscard]] virtual std::uint32_t replicas_of(std::uint16_t slot) const = 0;
+    /// The server that answers for `slot`, as far as it is known.
+    [[nodiscard]] virtual store_instance instance_of(std::uint16_t slot) const = 0;
     [[nodiscard]] virtual std::uint64_t commands_sent() const = 0;
 };
 

@@ -58,6 +58,7 @@ public:
     }
     [[nodiscard]] bool clustered() const noexcept override { return false; }
     [[nodiscard]] std::uint32_t replicas_of(std::uint16_t) const override;
+    [[nodiscard]] store_instance instance_of(std::uint16_t) const override;
     [[nodiscard]] std::uint64_t commands_sent() const override;
 
 private:
@@ -348,6 +349,11 @@ bool sentinel::subscribed(const channel_place& where) const {
 std::uint32_t sentinel::replicas_of(std::uint16_t) const {
     const std::lock_guard lock{mutex_};
     return master_ ? std::max(most_replicas_, master_->server.replicas()) : most_replicas_;
+}
+
+store_instance sentinel::instance_of(std::uint16_t) const {
+    const std::lock_guard lock{mutex_};
+    return master_ ? master_->server.instance() : store_instance{};
 }
 
 std::uint64_t sentinel::commands_sent() const {

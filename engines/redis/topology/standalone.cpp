@@ -50,6 +50,7 @@ public:
     }
     [[nodiscard]] bool clustered() const noexcept override { return false; }
     [[nodiscard]] std::uint32_t replicas_of(std::uint16_t) const override { return node_.replicas(); }
+    [[nodiscard]] store_instance instance_of(std::uint16_t) const override { return node_.instance(); }
     [[nodiscard]] std::uint64_t commands_sent() const override { return node_.commands_sent(); }
 
 private:

@@ -1,6 +1,7 @@
 #include <chrono>
 #include <string>
 
+#include <holdfast/testing/contender.hpp>
 #include <integration/redis/redis_stage.hpp>
 
 /// Servers that hang, forget, restart.
@@ -145,6 +146,27 @@ TEST_F(redis_server_faults, a_holder_is_told_when_the_server_restarts_without_it
     const auto next = mutex{client_, "stock"}.try_acquire_for(5s);
     ASSERT_TRUE(next.has_value());
     EXPECT_GT(next->token(), before);
+}
+
+TEST_F(redis_server_faults, a_restarted_server_is_known_for_another_by_its_first_answer) {
+    contender alice{address(), "alice"};
+    alice.hold("stock");
+    const auto before = alice.store().raw().instance("stock");
+    EXPECT_EQ(before.id, server_.info("run_id"));
+
+    server_.kill_hard();
+    const auto restarted = clock::now();
+    server_.start_again(data_files::removed);
+    using outcome = engines::acquire_reply::outcome;
+    ASSERT_TRUE(eventually([&] {
+        alice.become_fresh_owner();
+        return alice.acquire("stock").result == outcome::granted;
+    }));
+
+    const auto after = alice.store().raw().instance("stock");
+    EXPECT_NE(after.id, before.id);
+    ASSERT_TRUE(after.since.has_value());
+    EXPECT_GE(*after.since, restarted);
 }
 
 TEST_F(redis_server_faults, calls_end_by_their_deadlines_while_the_server_is_down) {

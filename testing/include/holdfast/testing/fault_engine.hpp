@@ -27,6 +27,7 @@ public:
     ~fault_engine() override;
 
     [[nodiscard]] const engines::guarantees& promises() const noexcept override;
+    [[nodiscard]] engines::store_instance instance(const std::string& name) const override;
     [[nodiscard]] const std::string& address() const noexcept override;
     void attach(engines::client_callbacks callbacks) override;
 

@@ -233,7 +233,21 @@ TYPED_TEST_P(name_contract, impossible_names_are_refused_by_the_client_in_few_wo
     }
 }
 
+TYPED_TEST_P(name_contract, a_store_that_says_who_answers_says_the_same_to_all) {
+    const auto name = this->unique("stock");
+    auto alice = this->join("alice");
+    auto bob = this->join("bob");
+    static_cast<void>(alice.inspect(name));
+    static_cast<void>(bob.inspect(name));
+    const auto seen = alice.store().raw().instance(name);
+    EXPECT_EQ(seen.id, bob.store().raw().instance(name).id);
+    if (seen.since) {
+        EXPECT_LE(*seen.since, clock::now());
+    }
+}
+
 REGISTER_TYPED_TEST_SUITE_P(name_contract,  //
+                            a_store_that_says_who_answers_says_the_same_to_all,
                             awkward_names_are_locked_inspected_and_released_unchanged,
                             awkward_names_are_listed_unchanged, awkward_names_wake_their_waiters,
                             names_that_differ_only_a_little_are_different_locks, the_longest_name_works,
