@@ -11,5 +11,7 @@ endif()
 
 find_program(HOLDFAST_CCACHE ccache)
 if(HOLDFAST_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-    set(CMAKE_CXX_COMPILER_LAUNCHER ${HOLDFAST_CCACHE})
+    # Without this it gives up on precompiled headers.
+    set(CMAKE_CXX_COMPILER_LAUNCHER
+        ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${HOLDFAST_CCACHE})
 endif()

@@ -1,20 +1,46 @@
-#include <chrono>
+#include <contract/deployments.hpp>
+
 #include <cstdlib>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
 #include <stdexcept>
-#include <string>
 
-#include <holdfast/testing/engine_contract.hpp>
+#include <support/server_process.hpp>
+#ifdef HOLDFAST_TEST_REDIS
+#include <fstream>
+
 #include <support/redis_servers.hpp>
+#endif
 
-/// One run of this program for each topology, chosen by HOLDFAST_TEST_TOPOLOGY: what is compiled is the
-/// same, and a cluster that takes seconds to start serves all tests of its run.
+namespace holdfast::testing {
+
 namespace {
 
-using namespace holdfast::testing_support;
+using namespace testing_support;
+
+/// A store of its own for every test.
+class in_memory : public deployment {
+public:
+    std::string address() override { return "memory:contract-" + std::to_string(++stores_); }
+
+private:
+    int stores_{};
+};
+
+/// Likewise.
+class on_disk : public deployment {
+public:
+    std::string address() override {
+        return "local:" + (files_.path() / ("store-" + std::to_string(++stores_))).string();
+    }
+
+private:
+    temporary_directory files_;
+    int stores_{};
+};
+
+#ifdef HOLDFAST_TEST_REDIS
 
 std::string at(std::uint16_t port) {
     return "127.0.0.1:" + std::to_string(port);
@@ -27,13 +53,6 @@ std::string joined(const std::vector<std::uint16_t>& ports) {
     }
     return text;
 }
-
-/// Keeps its servers, and says where they are.
-class deployment {
-public:
-    virtual ~deployment() = default;
-    [[nodiscard]] virtual std::string address() = 0;
-};
 
 class standalone : public deployment {
 public:
@@ -93,33 +112,43 @@ private:
         {.acl = "user default off\n" + documented_acl(), .tls = tls_use::server_certificate}};
 };
 
+#endif
+
+template <class Deployment>
+std::unique_ptr<deployment> make() {
+    return std::make_unique<Deployment>();
+}
+
+using maker = std::function<std::unique_ptr<deployment>()>;
+
+const std::map<std::string, maker>& known_stores() {
+    static const std::map<std::string, maker> stores{
+        {"memory", make<in_memory>},
+        {"local", make<on_disk>},
+#ifdef HOLDFAST_TEST_REDIS
+        {"redis_standalone", make<standalone>},
+        {"redis_replicated", make<replicated>},
+        {"redis_sentinel", make<guarded_by_sentinels>},
+        {"redis_cluster", make<cluster>},
+        {"redis_encrypted", make<encrypted>},
+#endif
+    };
+    return stores;
+}
+
+}  // namespace
+
 deployment& deployed() {
-    static const std::unique_ptr<deployment> instance = []() -> std::unique_ptr<deployment> {
-        const auto* const chosen = std::getenv("HOLDFAST_TEST_TOPOLOGY");
-        const std::string topology{chosen == nullptr ? "standalone" : chosen};
-        const std::map<std::string, std::function<std::unique_ptr<deployment>()>> known{
-            {"standalone", [] { return std::make_unique<standalone>(); }},
-            {"replicated", [] { return std::make_unique<replicated>(); }},
-            {"sentinel", [] { return std::make_unique<guarded_by_sentinels>(); }},
-            {"cluster", [] { return std::make_unique<cluster>(); }},
-            {"encrypted", [] { return std::make_unique<encrypted>(); }},
-        };
-        const auto found = known.find(topology);
-        if (found == known.end()) {
-            throw std::runtime_error{"HOLDFAST_TEST_TOPOLOGY is " + topology + ", which is not known"};
+    static const std::unique_ptr<deployment> instance = [] {
+        const auto* const chosen = std::getenv("HOLDFAST_TEST_STORE");
+        const std::string store{chosen == nullptr ? "memory" : chosen};
+        const auto found = known_stores().find(store);
+        if (found == known_stores().end()) {
+            throw std::runtime_error{"HOLDFAST_TEST_STORE is " + store + ", which is not known"};
         }
         return found->second();
     }();
     return *instance;
 }
 
-class redis_store {
-public:
-    std::string address() const { return deployed().address(); }
-    static constexpr std::chrono::milliseconds short_ttl{250};
-    static constexpr std::chrono::milliseconds wake_bound{3000};
-};
-
-}  // namespace
-
-HOLDFAST_INSTANTIATE_ENGINE_CONTRACT(redis, ::redis_store);
+}  // namespace holdfast::testing
