@@ -2,6 +2,7 @@
 
 #include <common/validate.hpp>
 #include <redis/errors.hpp>
+#include <redis/examination.hpp>
 #include <redis/layout/keys.hpp>
 
 #include <algorithm>
@@ -336,6 +337,10 @@ void redis_engine::latch(latch_request request, call how, completion<latch_reply
     const auto key = dialect_.key_of(request.name);
     run(std::make_shared<script_call>(latch_call(request, key, dialect_)), slot_for(key), how,
         [done = std::move(done)](connection::result result) { done(read(result, latch_answer)); });
+}
+
+void redis_engine::examine(call how, completion<examine_reply> done) {
+    examine_servers(catalogue_, how, std::move(done));
 }
 
 store_instance redis_engine::instance(const std::string& name) const {

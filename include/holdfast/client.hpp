@@ -71,6 +71,9 @@ public:
     bool revoke(std::string_view name, const owner_id& owner, fencing_token token,
                 const std::string& reason);
 
+    /// What is known of the store's set-up, and what of it endangers locks.
+    [[nodiscard]] std::vector<finding> examine();
+
     /// Ends all waiting with `errc::shut_down`, tells every lease (`lost()`), gives everything back.
     /// Returns what could not be given back by then; ttls will free that.
     std::vector<unreleased> shutdown(std::chrono::milliseconds timeout);

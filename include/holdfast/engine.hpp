@@ -183,6 +183,11 @@ struct latch_reply {
     failure error{};
 };
 
+struct examine_reply {
+    std::vector<finding> findings;
+    failure error{};
+};
+
 /// A watch in place. Destroying it ends it; a hint already on its way may still arrive.
 class subscription {
 public:
@@ -240,6 +245,12 @@ public:
     virtual void inspect(std::string name, call how, completion<inspect_reply> done) = 0;
     virtual void list(list_request request, call how, completion<list_reply> done) = 0;
     virtual void latch(latch_request request, call how, completion<latch_reply> done) = 0;
+
+    /// Looks at the store itself, for people: how it is set up, and what that puts at risk.
+    virtual void examine(call how, completion<examine_reply> done) {
+        static_cast<void>(how);
+        done({});
+    }
 
     /// Who answered the last request about `name`, or would answer the next one. Known by the time
     /// that the request completes; costs no request of its own.

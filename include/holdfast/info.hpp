@@ -64,4 +64,12 @@ struct lock_info {
     std::optional<revocation_info> last_revocation;
 };
 
+/// Something about a store that those who rely on it should know.
+struct finding {
+    enum class severity : std::uint8_t { fact, warning } level{severity::fact};
+    /// Which of the store's servers it is about; empty when there is only one.
+    std::string server;
+    std::string text;
+};
+
 }  // namespace holdfast

@@ -137,6 +137,14 @@ bool client::revoke(std::string_view name, const owner_id& owner, fencing_token 
     return reply.result == engines::revoke_reply::outcome::revoked;
 }
 
+std::vector<finding> client::examine() {
+    auto reply = session_->examine();
+    if (reply.error) {
+        reply.error.raise("cannot examine " + store());
+    }
+    return std::move(reply.findings);
+}
+
 std::vector<unreleased> client::shutdown(std::chrono::milliseconds timeout) {
     return session_->shut_down(timeout);
 }

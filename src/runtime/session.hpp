@@ -49,6 +49,7 @@ public:
     /// `errc::busy` when it cannot be had now.
     [[nodiscard]] failure convert(hold& which, claim_mode to);
 
+    [[nodiscard]] engines::examine_reply examine();
     [[nodiscard]] engines::inspect_reply inspect(const std::string& name);
     [[nodiscard]] engines::list_reply list(const engines::list_request& request);
     [[nodiscard]] engines::revoke_reply revoke(const engines::revoke_request& request);

@@ -73,6 +73,12 @@ Reply session::ask(const Start& start) {
     return std::move(mine->reply);
 }
 
+engines::examine_reply session::examine() {
+    return ask<engines::examine_reply>([&](engines::engine& store, engines::call how, auto done) {
+        store.examine(how, std::move(done));
+    });
+}
+
 engines::inspect_reply session::inspect(const std::string& name) {
     return ask<engines::inspect_reply>([&](engines::engine& store, engines::call how, auto done) {
         store.inspect(name, how, std::move(done));

@@ -1,5 +1,7 @@
 #include <redis/topology/node.hpp>
 
+#include <redis/resp/info.hpp>
+
 #include <algorithm>
 #include <charconv>
 #include <utility>
@@ -7,17 +9,6 @@
 namespace holdfast::engines::redis {
 
 namespace {
-
-/// The value of `field` in the reply to INFO: lines of `field:value`.
-[[nodiscard]] std::string info_field(const std::string& info, std::string_view field) {
-    const std::string start = "\n" + std::string{field} + ":";
-    const auto found = info.find(start);
-    if (found == std::string::npos) {
-        return {};
-    }
-    const auto begin = found + start.size();
-    return info.substr(begin, info.find_first_of("\r\n", begin) - begin);
-}
 
 /// The server counts its uptime in whole seconds, rounded down: it is never taken for older than it is.
 [[nodiscard]] store_instance instance_in(const value& info) {
