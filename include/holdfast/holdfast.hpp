@@ -7,6 +7,7 @@
 #include <holdfast/error.hpp>
 #include <holdfast/fair_mutex.hpp>
 #include <holdfast/info.hpp>
+#include <holdfast/keyed_executor.hpp>
 #include <holdfast/latch.hpp>
 #include <holdfast/lease.hpp>
 #include <holdfast/mutex.hpp>

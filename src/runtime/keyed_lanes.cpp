@@ -1,0 +1,185 @@
+#include <holdfast/detail/keyed_lanes.hpp>
+
+#include <holdfast/error.hpp>
+
+#include <algorithm>
+#include <iterator>
+#include <system_error>
+#include <utility>
+
+namespace holdfast::detail {
+
+namespace {
+
+/// The lanes whose operation this thread is running.
+thread_local const keyed_lanes* inside = nullptr;
+
+[[nodiscard]] std::size_t threads_for(const keyed_executor_options& options) {
+    const std::size_t wanted =
+        options.threads != 0 ? options.threads : std::thread::hardware_concurrency();
+    return std::max<std::size_t>(wanted, 1);
+}
+
+}  // namespace
+
+void raise_refusal(keyed_lanes::admission why) {
+    if (why == keyed_lanes::admission::closed) {
+        failure{errc::shut_down, "it was closed"}.raise("keyed_executor");
+    }
+    if (why == keyed_lanes::admission::waits_for_itself) {
+        failure{errc::busy, "there is no room, and an operation that waits for it may wait for itself"}
+            .raise("keyed_executor");
+    }
+}
+
+keyed_lanes::keyed_lanes(const keyed_executor_options& options, std::size_t most_at_once, runner run)
+    : options_{options}, most_at_once_{most_at_once}, run_{std::move(run)} {
+    if (options.most_per_key == 0 || options.most_in_all == 0 || most_at_once == 0) {
+        failure{errc::invalid_argument, "its limits must be positive"}.raise("keyed_executor");
+    }
+    try {
+        for (auto count = threads_for(options); count > 0; --count) {
+            threads_.emplace_back([this] { serve(); });
+        }
+    } catch (...) {
+        join();  // those that were started wait for work
+        throw;
+    }
+}
+
+keyed_lanes::~keyed_lanes() {
+    close();
+}
+
+bool keyed_lanes::has_room(const std::string& key) const {
+    if (waiting_ >= options_.most_in_all) {
+        return false;
+    }
+    const auto found = lanes_.find(key);
+    return found == lanes_.end() || found->second.waiting.size() < options_.most_per_key;
+}
+
+bool keyed_lanes::called_from_inside() const noexcept {
+    return inside == this;
+}
+
+void keyed_lanes::add(const std::string& key, work& what) {
+    auto& its = lanes_[key];
+    its.waiting.push_back(std::move(what));
+    ++waiting_;
+    if (!its.running && its.waiting.size() == 1) {
+        ready_.push_back(key);
+        work_.notify_one();
+    }
+}
+
+keyed_lanes::admission keyed_lanes::try_push(std::string_view key, work& what) {
+    const std::string name{key};
+    const std::lock_guard lock{guard_};
+    if (closed_) {
+        return admission::closed;
+    }
+    if (!has_room(name)) {
+        return admission::full;
+    }
+    add(name, what);
+    return admission::accepted;
+}
+
+keyed_lanes::admission keyed_lanes::push(std::string_view key, work& what, std::stop_token stop) {
+    const std::string name{key};
+    std::unique_lock lock{guard_};
+    const auto admitted = [&] { return closed_ || has_room(name); };
+    if (!admitted() && called_from_inside()) {
+        return admission::waits_for_itself;
+    }
+    if (!room_.wait(lock, std::move(stop), admitted)) {
+        return admission::stopped;
+    }
+    if (closed_) {
+        return admission::closed;
+    }
+    add(name, what);
+    return admission::accepted;
+}
+
+std::vector<keyed_lanes::work> keyed_lanes::take(lane& from) {
+    std::vector<work> batch;
+    while (!from.waiting.empty() && batch.size() < most_at_once_) {
+        batch.push_back(std::move(from.waiting.front()));
+        from.waiting.pop_front();
+    }
+    waiting_ -= batch.size();
+    return batch;
+}
+
+void keyed_lanes::serve() {
+    inside = this;
+    std::unique_lock lock{guard_};
+    while (true) {
+        // Once closed, a lane that still runs may become ready again: its thread sees to that itself.
+        work_.wait(lock, [this] { return !ready_.empty() || closed_; });
+        if (ready_.empty()) {
+            return;
+        }
+        const auto key = std::move(ready_.front());
+        ready_.pop_front();
+        auto& its = lanes_.at(key);
+        its.running = true;
+        auto batch = take(its);
+        lock.unlock();
+        room_.notify_all();
+        run_(key, std::move(batch));
+        lock.lock();
+        its.running = false;
+        if (its.waiting.empty()) {
+            lanes_.erase(key);
+        } else {
+            ready_.push_back(key);
+            work_.notify_one();
+        }
+    }
+}
+
+void keyed_lanes::join() {
+    {
+        const std::lock_guard lock{guard_};
+        closed_ = true;
+    }
+    work_.notify_all();
+    room_.notify_all();
+    std::call_once(joined_, [this] { threads_.clear(); });
+}
+
+void keyed_lanes::close() {
+    join();
+}
+
+std::size_t keyed_lanes::cancel() {
+    std::vector<work> dropped;
+    {
+        const std::lock_guard lock{guard_};
+        closed_ = true;
+        ready_.clear();
+        for (auto& [key, its] : lanes_) {
+            std::move(its.waiting.begin(), its.waiting.end(), std::back_inserter(dropped));
+            its.waiting.clear();
+        }
+        std::erase_if(lanes_, [](const auto& one) { return !one.second.running; });
+        waiting_ = 0;
+    }
+    const auto why = std::make_exception_ptr(
+        std::system_error{make_error_code(errc::cancelled), "keyed_executor: it had not begun"});
+    for (auto& one : dropped) {
+        one->drop(why);
+    }
+    join();
+    return dropped.size();
+}
+
+std::size_t keyed_lanes::waiting() const {
+    const std::lock_guard lock{guard_};
+    return waiting_;
+}
+
+}  // namespace holdfast::detail
