@@ -2,30 +2,14 @@
 
 #include <holdfast/detail/deadline.hpp>
 #include <runtime/fork_guard.hpp>
-#include <runtime/parking.hpp>
+#include <runtime/joint_hold.hpp>
+#include <runtime/session_call.hpp>
 
 #include <algorithm>
 #include <thread>
 #include <utility>
 
 namespace holdfast::detail {
-
-/// A caller that waits for the core's answer. Shared with whoever wakes it.
-struct session::call {
-    parking_spot spot;
-    /// It is about to be this call's turn.
-    std::atomic<bool> standing_by{false};
-    /// Whether there are errands, which the session's mutex guards.
-    std::atomic<bool> sent_for{false};
-    std::vector<deed> errands;
-    const core::claim* asked{};
-    // The answer: written before `done` is set, read after.
-    std::atomic<bool> done{false};
-    failure error;
-    std::shared_ptr<hold> taken;
-    release_outcome outcome{release_outcome::unknown};
-    fencing_token token{};
-};
 
 namespace {
 
@@ -76,23 +60,6 @@ session::~session() {
 
 bool session::forked() const noexcept {
     return generation_ != fork_generation();
-}
-
-/// Lets the core take one step, and does what it says.
-template <class Step>
-void session::drive(const Step& step, const call* self) {
-    aftermath rest;
-    {
-        const std::lock_guard lock{guard_};
-        step(table_, clock::now());
-        rest = collect();
-    }
-    for (const auto& one : rest.wake) {
-        if (one.get() != self) {
-            one->spot.unpark();
-        }
-    }
-    perform(std::move(rest.deeds), engines::caller::must_not_block);
 }
 
 session::aftermath session::collect() {
@@ -147,6 +114,9 @@ void session::carry_out(core::action& what, aftermath& rest) {
     } else if (auto* gone = std::get_if<core::finish_release>(&what)) {
         holds_.erase(gone->id);
         answer(gone->id, [&](call& mine) { mine.outcome = gone->outcome; });
+        if (const auto together = tallies_.extract(gone->id); !together.empty()) {
+            together.mapped().in->put(together.mapped().index, gone->outcome);
+        }
     } else if (auto* changed = std::get_if<core::finish_convert>(&what)) {
         answer(changed->id, [&](call& mine) {
             mine.error = std::move(changed->error);

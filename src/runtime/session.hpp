@@ -22,6 +22,8 @@
 
 namespace holdfast::detail {
 
+class release_tally;
+
 /// Drives the core for one client: gives it the time, the store's answers and the callers' wishes, and
 /// does what it says.
 ///
@@ -46,6 +48,10 @@ public:
     };
     [[nodiscard]] acquired acquire(const core::claim& what, const std::stop_token& stop);
     release_outcome release(const hold& which, std::chrono::milliseconds linger) noexcept;
+    /// Starts the release of `which[from]` … `which[to − 1]`, which are this session's. The answers
+    /// arrive in the tally, under the same indices.
+    void release_together(const std::vector<std::shared_ptr<hold>>& which, std::size_t from,
+                          std::size_t to, const std::shared_ptr<release_tally>& answers) noexcept;
     /// `errc::busy` when it cannot be had now.
     [[nodiscard]] failure convert(hold& which, claim_mode to);
 
@@ -97,6 +103,11 @@ private:
     using deed =
         std::variant<core::send_acquire, core::send_renew, core::send_release, core::update_watch>;
 
+    struct tally_place {
+        std::shared_ptr<release_tally> in;
+        std::size_t index{};
+    };
+
     /// What is left to do once the mutex is free again.
     struct aftermath {
         std::vector<deed> deeds;
@@ -130,6 +141,8 @@ private:
     clock::time_point armed_for_{clock::time_point::max()};
     std::unordered_map<core::waiter_id, std::shared_ptr<call>> calls_;
     std::unordered_map<core::hold_id, std::shared_ptr<hold>> holds_;
+    /// Releases that somebody waits for together with others.
+    std::unordered_map<core::hold_id, tally_place> tallies_;
     std::int64_t last_latch_request_{};
     /// Only for `collect`, which would otherwise allocate it each time.
     std::vector<core::action> doing_;

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <runtime/parking.hpp>
+#include <runtime/session.hpp>
+
+#include <utility>
+
+/// What the source files of `session` share. Only for them.
+namespace holdfast::detail {
+
+/// A caller that waits for the core's answer. Shared with whoever wakes it.
+struct session::call {
+    parking_spot spot;
+    /// It is about to be this call's turn.
+    std::atomic<bool> standing_by{false};
+    /// Whether there are errands, which the session's mutex guards.
+    std::atomic<bool> sent_for{false};
+    std::vector<deed> errands;
+    const core::claim* asked{};
+    // The answer: written before `done` is set, read after.
+    std::atomic<bool> done{false};
+    failure error;
+    std::shared_ptr<hold> taken;
+    release_outcome outcome{release_outcome::unknown};
+    fencing_token token{};
+};
+
+/// Lets the core take one step, and does what it says.
+template <class Step>
+void session::drive(const Step& step, const call* self) {
+    aftermath rest;
+    {
+        const std::lock_guard lock{guard_};
+        step(table_, clock::now());
+        rest = collect();
+    }
+    for (const auto& one : rest.wake) {
+        if (one.get() != self) {
+            one->spot.unpark();
+        }
+    }
+    perform(std::move(rest.deeds), engines::caller::must_not_block);
+}
+
+}  // namespace holdfast::detail
