@@ -146,6 +146,28 @@ public:
         });
     }
 
+    [[nodiscard]] bool acquires_together(const std::vector<std::string>&) const override {
+        return true;
+    }
+
+    void acquire_all(std::vector<acquire_request> all, call how,
+                     completion<acquire_all_reply> done) override {
+        acquire_all_reply reply;
+        const auto now = clock::now();
+        for (const auto& one : all) {
+            if (auto bad = refusal(one, how, now)) {
+                reply.error = std::move(bad);
+                done(std::move(reply));
+                return;
+            }
+        }
+        {
+            const std::lock_guard lock{store_->mutex};
+            reply = store_->model.acquire_all(all, now, std::chrono::system_clock::now());
+        }
+        done(std::move(reply));
+    }
+
     void renew(std::vector<renew_request> batch, call how,
                completion<std::vector<renew_reply>> done) override {
         std::vector<renew_reply> replies(batch.size());

@@ -77,6 +77,32 @@ acquire_reply store_model::acquire(const acquire_request& request, clock::time_p
     return granted(mine);
 }
 
+acquire_all_reply store_model::acquire_all(const std::vector<acquire_request>& all,
+                                           clock::time_point now, wall_time wall) {
+    using action = acquire_decision::action;
+    acquire_all_reply reply;
+    for (std::size_t index = 0; index < all.size(); ++index) {
+        auto decision = decide_acquire(all[index], live_holds(all[index].name, now), now);
+        forget_if_free(all[index].name);
+        if (decision.what == action::refuse) {
+            reply.error = std::move(decision.error);
+            return reply;
+        }
+        if (decision.what == action::busy) {
+            reply.result = acquire_reply::outcome::busy;
+            reply.busy = index;
+            reply.retry_after = decision.retry_after;
+            return reply;
+        }
+    }
+    reply.result = acquire_reply::outcome::granted;
+    for (const auto& one : all) {
+        const auto grant = acquire(one, now, wall);
+        reply.grants.push_back({grant.first_token, grant.token_count});
+    }
+    return reply;
+}
+
 renew_reply store_model::renew(const renew_request& request, clock::time_point now) {
     std::vector<hold_record>& holds = live_holds(request.name, now);
     const auto mine = find_own(holds, request.owner);

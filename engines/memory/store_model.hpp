@@ -39,6 +39,9 @@ public:
     /// `wall` is what a later `inspect` reports as `since`.
     [[nodiscard]] acquire_reply acquire(const acquire_request& request, clock::time_point now,
                                         wall_time wall = {});
+    /// All or none.
+    [[nodiscard]] acquire_all_reply acquire_all(const std::vector<acquire_request>& all,
+                                                clock::time_point now, wall_time wall);
     [[nodiscard]] renew_reply renew(const renew_request& request, clock::time_point now);
     /// Leaves `others_waiting` zero: who waits is not part of the model.
     [[nodiscard]] release_reply release(const release_request& request, clock::time_point now);

@@ -8,7 +8,7 @@ cmake_minimum_required(VERSION 3.25)
 
 # In the order of scripts::all().
 set(HOLDFAST_REDIS_SCRIPTS
-    lock_acquire lock_release lock_renew
+    lock_acquire lock_acquire_all lock_release lock_renew
     fair_acquire fair_release
     read_acquire read_release read_renew
     write_acquire write_release

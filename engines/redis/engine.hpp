@@ -33,6 +33,9 @@ public:
     void attach(client_callbacks callbacks) override;
 
     void acquire(acquire_request request, call how, completion<acquire_reply> done) override;
+    [[nodiscard]] bool acquires_together(const std::vector<std::string>& names) const override;
+    void acquire_all(std::vector<acquire_request> all, call how,
+                     completion<acquire_all_reply> done) override;
     void renew(std::vector<renew_request> batch, call how,
                completion<std::vector<renew_reply>> done) override;
     void release(release_request request, call how, completion<release_reply> done) override;

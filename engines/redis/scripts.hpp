@@ -19,6 +19,7 @@ struct script {
 namespace scripts {
 
 [[nodiscard]] const script& lock_acquire();
+[[nodiscard]] const script& lock_acquire_all();
 [[nodiscard]] const script& lock_release();
 [[nodiscard]] const script& lock_renew();
 [[nodiscard]] const script& fair_acquire();

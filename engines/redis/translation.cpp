@@ -157,6 +157,52 @@ acquire_reply acquire_answer(const value& reply, const acquire_request& request)
     return answer;
 }
 
+script_call acquire_all_call(const std::vector<acquire_request>& all,
+                             const std::vector<std::string>& keys, const dialect& how) {
+    script_call call;
+    call.what = &scripts::lock_acquire_all();
+    call.arguments = {"0", now_text()};
+    set_floor(call, 0, how);
+    for (std::size_t index = 0; index < all.size(); ++index) {
+        const auto& key = keys[index];
+        const auto& request = all[index];
+        call.keys.insert(call.keys.end(), {key, holds_key(key), counter_for(key, how)});
+        call.arguments.insert(call.arguments.end(), {request.owner.text(), text(request.ttl),
+                                                     std::to_string(request.token_count),
+                                                     std::to_string(request.token_floor.value)});
+    }
+    return call;
+}
+
+acquire_all_reply acquire_all_answer(const value& reply, std::size_t count) {
+    acquire_all_reply answer;
+    if (reply.is_error()) {
+        answer.error = meaning_of(reply);
+        return answer;
+    }
+    const bool all_numbers = reply.type == value::kind::array && !reply.items.empty() &&
+                             std::all_of(reply.items.begin(), reply.items.end(), [](const value& item) {
+                                 return item.type == value::kind::integer;
+                             });
+    const bool given = all_numbers && reply.items[0].integer == 1;
+    if (!all_numbers || reply.items.size() != (given ? 1 + 2 * count : 3)) {
+        answer.error = senseless_answer("acquire_all");
+        return answer;
+    }
+    if (!given) {
+        answer.result = acquire_reply::outcome::busy;
+        answer.busy = static_cast<std::size_t>(reply.items[1].integer - 1);
+        answer.retry_after = milliseconds{std::max<std::int64_t>(reply.items[2].integer, 0)};
+        return answer;
+    }
+    answer.result = acquire_reply::outcome::granted;
+    for (std::size_t index = 1; index < reply.items.size(); index += 2) {
+        answer.grants.push_back({{static_cast<std::uint64_t>(reply.items[index].integer)},
+                                 static_cast<std::uint32_t>(reply.items[index + 1].integer)});
+    }
+    return answer;
+}
+
 script_call release_call(const release_request& request, const std::string& key, const dialect& how) {
     script_call call;
     auto owner = request.owner.text();

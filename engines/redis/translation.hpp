@@ -34,6 +34,11 @@ inline constexpr std::chrono::milliseconds fair_patience{5000};
                                        const dialect& how);
 [[nodiscard]] acquire_reply acquire_answer(const value& reply, const acquire_request& request);
 
+/// `keys` are those of the requests, in the same order.
+[[nodiscard]] script_call acquire_all_call(const std::vector<acquire_request>& all,
+                                           const std::vector<std::string>& keys, const dialect& how);
+[[nodiscard]] acquire_all_reply acquire_all_answer(const value& reply, std::size_t count);
+
 [[nodiscard]] script_call release_call(const release_request& request, const std::string& key,
                                        const dialect& how);
 [[nodiscard]] release_reply release_answer(const value& reply);

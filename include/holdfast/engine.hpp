@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <holdfast/clock.hpp>
@@ -92,6 +93,23 @@ struct acquire_reply {
     std::chrono::milliseconds retry_after{};
     /// failed: `store_unavailable` and every refusal mean that nothing was changed,
     /// `outcome_unknown` that it may have been.
+    failure error{};
+};
+
+/// The answer to `engine::acquire_all`.
+struct acquire_all_reply {
+    struct grant {
+        fencing_token first_token{};
+        std::uint32_t token_count{1};
+    };
+
+    acquire_reply::outcome result{acquire_reply::outcome::failed};
+    /// granted: one for each request, in the same order.
+    std::vector<grant> grants;
+    /// busy: the first request that somebody is in the way of, and, as in `acquire_reply`, for how
+    /// long.
+    std::size_t busy{};
+    std::chrono::milliseconds retry_after{};
     failure error{};
 };
 
@@ -250,6 +268,22 @@ public:
     virtual void examine(call how, completion<examine_reply> done) {
         static_cast<void>(how);
         done({});
+    }
+
+    /// Whether `acquire_all` is offered for plain locks of these names.
+    [[nodiscard]] virtual bool acquires_together(const std::vector<std::string>& names) const {
+        static_cast<void>(names);
+        return false;
+    }
+    /// Takes several plain locks (`lock_kind::mutex`, exclusive, no replica policy) in one step: all,
+    /// or none. Each request has a name and an owner of its own; idempotent by owner like `acquire`.
+    virtual void acquire_all(std::vector<acquire_request> all, call how,
+                             completion<acquire_all_reply> done) {
+        static_cast<void>(all);
+        static_cast<void>(how);
+        acquire_all_reply refusal;
+        refusal.error = {errc::guarantee_not_met, "this store takes locks one by one"};
+        done(std::move(refusal));
     }
 
     /// Who answered the last request about `name`, or would answer the next one. Known by the time

@@ -37,17 +37,22 @@ patience patience::until(clock::time_point deadline) {
     return deadline <= clock::now() ? none() : patience{true, deadline};
 }
 
+core::claim claim_for(const session& from, const std::string& name, const lease_options& options,
+                      const claim_kind& kind, const patience& how_long) {
+    return {name,
+            kind.mode,
+            kind.permits,
+            kind.limit,
+            terms_for(from, name, options),
+            how_long.deadline,
+            how_long.wait,
+            kind.kind};
+}
+
 std::shared_ptr<hold> take(const std::shared_ptr<session>& from, const std::string& name,
                            const lease_options& options, const claim_kind& kind,
                            const patience& how_long, const std::stop_token& stop) {
-    const core::claim what{name,
-                           kind.mode,
-                           kind.permits,
-                           kind.limit,
-                           terms_for(*from, name, options),
-                           how_long.deadline,
-                           how_long.wait,
-                           kind.kind};
+    const auto what = claim_for(*from, name, options, kind, how_long);
     auto result = from->acquire(what, stop);
     if (result.error && result.error.code != errc::busy && result.error.code != errc::cancelled) {
         result.error.raise(describe(*from, name));

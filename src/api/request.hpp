@@ -34,6 +34,11 @@ struct patience {
     [[nodiscard]] static patience until(clock::time_point deadline);
 };
 
+/// What is asked of the core. Throws when the options make no sense for the session's store.
+[[nodiscard]] core::claim claim_for(const session& from, const std::string& name,
+                                    const lease_options& options, const claim_kind& kind,
+                                    const patience& how_long);
+
 /// The hold, or null when the lock was busy or `stop` was triggered. Throws on everything else.
 [[nodiscard]] std::shared_ptr<hold> take(const std::shared_ptr<session>& from, const std::string& name,
                                          const lease_options& options, const claim_kind& kind,

@@ -85,6 +85,12 @@ void session::carry_out(core::action& what, aftermath& rest) {
             rest.deeds.emplace_back(std::forward<decltype(errand)>(errand));
             return;
         }
+        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(errand)>, core::send_acquire>) {
+            if (auto* const together = found->second->together) {
+                together->push_back(std::forward<decltype(errand)>(errand));
+                return;
+            }
+        }
         found->second->errands.emplace_back(std::forward<decltype(errand)>(errand));
         found->second->sent_for.store(true, std::memory_order_release);
         rest.wake.push_back(found->second);

@@ -48,6 +48,19 @@ public:
     };
     [[nodiscard]] acquired acquire(const core::claim& what, const std::stop_token& stop);
     release_outcome release(const hold& which, std::chrono::milliseconds linger) noexcept;
+    /// Whether the store can be asked for plain locks of these names in one request.
+    [[nodiscard]] bool acquires_together(const std::vector<std::string>& names);
+    struct acquired_together {
+        /// Those that were granted: all of them, unless there is an error.
+        std::vector<std::shared_ptr<hold>> taken;
+        /// `errc::busy`: which claim somebody is in the way of.
+        std::size_t busy{};
+        failure error;
+    };
+    /// Asks once, for all claims in one request. They must not wait; the request ends by `deadline`.
+    [[nodiscard]] acquired_together acquire_together(const std::vector<core::claim>& all,
+                                                     clock::time_point deadline,
+                                                     const std::stop_token& stop);
     /// Starts the release of `which[from]` … `which[to − 1]`, which are this session's. The answers
     /// arrive in the tally, under the same indices.
     void release_together(const std::vector<std::shared_ptr<hold>>& which, std::size_t from,
@@ -113,6 +126,9 @@ private:
         std::vector<deed> deeds;
         std::vector<std::shared_ptr<call>> wake;
     };
+    struct joint_question;
+    void send_together(const std::shared_ptr<joint_question>& what);
+    void answer_together(const joint_question& what, const engines::acquire_all_reply& reply);
     template <class Step>
     void drive(const Step& step, const call* self = nullptr);
     [[nodiscard]] aftermath collect();

@@ -16,6 +16,8 @@ struct session::call {
     /// Whether there are errands, which the session's mutex guards.
     std::atomic<bool> sent_for{false};
     std::vector<deed> errands;
+    /// Not null: what it asks for goes here, to be sent together with what others ask for.
+    std::vector<core::send_acquire>* together{};
     const core::claim* asked{};
     // The answer: written before `done` is set, read after.
     std::atomic<bool> done{false};

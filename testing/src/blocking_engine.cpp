@@ -82,6 +82,11 @@ engines::acquire_reply blocking_engine::acquire(engines::acquire_request request
         "acquire", [&](auto done) { inner_->acquire(std::move(request), now(), std::move(done)); });
 }
 
+engines::acquire_all_reply blocking_engine::acquire_all(std::vector<engines::acquire_request> all) {
+    return await<engines::acquire_all_reply>(
+        "acquire_all", [&](auto done) { inner_->acquire_all(std::move(all), now(), std::move(done)); });
+}
+
 std::vector<engines::renew_reply> blocking_engine::renew(std::vector<engines::renew_request> batch) {
     return await<std::vector<engines::renew_reply>>(
         "renew", [&](auto done) { inner_->renew(std::move(batch), now(), std::move(done)); });

@@ -272,6 +272,22 @@ void fault_engine::acquire(engines::acquire_request request, call how,
          }});
 }
 
+void fault_engine::acquire_all(std::vector<engines::acquire_request> all, call how,
+                               completion<engines::acquire_all_reply> done) {
+    wire_->route<engines::acquire_all_reply>(
+        {.what = call_kind::acquire,
+         .how = how,
+         .done = std::move(done),
+         .failed = failed_reply<engines::acquire_all_reply>,
+         .send = [to = &wire_->inner(), all = std::move(all)](call when, auto reply) {
+             to->acquire_all(all, when, std::move(reply));
+         }});
+}
+
+bool fault_engine::acquires_together(const std::vector<std::string>& names) const {
+    return wire_->inner().acquires_together(names);
+}
+
 void fault_engine::renew(std::vector<engines::renew_request> batch, call how,
                          completion<std::vector<engines::renew_reply>> done) {
     wire_->route<std::vector<engines::renew_reply>>(

@@ -80,23 +80,47 @@ TEST_F(multi_lock_faults, a_member_lost_while_others_were_waited_for_is_taken_an
     EXPECT_FALSE(holders("a").empty());
 }
 
-/// What happens to the request at which the caller stops.
+/// What happens to the request at which the caller stops, and on which store: one takes all names in
+/// one request, the other one by one.
 struct interruption {
     std::string name;
+    std::string scheme;
     std::function<void(fault_plan&)> fault;
 };
+
+[[nodiscard]] std::vector<interruption> interruptions() {
+    std::vector<interruption> all;
+    for (const auto* scheme : {"memory", "local"}) {
+        all.push_back({"with_its_answer_on_the_way", scheme,
+                       [](fault_plan& plan) { plan.delay_replies_of_next(call_kind::acquire, 20); }});
+        all.push_back({"with_the_request_on_the_way", scheme,
+                       [](fault_plan& plan) { plan.delay_next(call_kind::acquire, 20); }});
+        all.push_back({"with_its_answer_lost", scheme, [](fault_plan& plan) {
+                           plan.lose_replies_of_next(call_kind::acquire);
+                           plan.delay_replies_of_next(call_kind::acquire, 20);
+                       }});
+        all.push_back({"with_answers_to_the_clean_up_lost", scheme, [](fault_plan& plan) {
+                           plan.delay_replies_of_next(call_kind::acquire, 20);
+                           plan.lose_replies_of_next(call_kind::release, 4);
+                       }});
+    }
+    return all;
+}
 
 enum class reached : bool { no, yes };
 
 /// A caller that gives up while its n-th request is under way, for every n.
-class multi_lock_stopped : public multi_lock_faults,
-                           public ::testing::WithParamInterface<interruption> {
+class multi_lock_stopped : public ::testing::TestWithParam<interruption> {
 protected:
+    [[nodiscard]] bool all_free() {
+        return std::all_of(four.begin(), four.end(),
+                           [this](const auto& one) { return other_.inspect(one).holders.empty(); });
+    }
     /// Whether there was an n-th request. Checks that nothing is left while the client is still there.
     [[nodiscard]] reached stop_at(std::size_t number, std::optional<mutex>& in_the_way) {
         const auto plan = std::make_shared<fault_plan>();
         const auto identity = engines::make_identity();
-        client stopped{std::make_unique<fault_engine>(engines::open(address_, identity), plan),
+        client stopped{std::make_unique<fault_engine>(engines::open(store_.address(), identity), plan),
                        identity};
         multi_lock all{stopped, four};
         if (number > 1) {
@@ -150,11 +174,18 @@ private:
         static_cast<void>(eventually([&] { return there() || is_done(waiting); }, limit));
         return there() ? reached::yes : reached::no;
     }
+
+    any_store store_{GetParam().scheme};
+
+protected:
+    client other_{store_.address()};
+    /// How many requests it takes without trouble.
+    const std::size_t requests_{GetParam().scheme == "memory" ? 1U : four.size()};
 };
 
 TEST_P(multi_lock_stopped, at_any_request_leaves_nothing) {
     std::optional<mutex> nobody;
-    EXPECT_GE(stop_at_each(nobody), 1U);
+    EXPECT_GE(stop_at_each(nobody), requests_);
 }
 
 TEST_P(multi_lock_stopped, at_any_request_while_a_name_is_busy_leaves_nothing) {
@@ -162,25 +193,8 @@ TEST_P(multi_lock_stopped, at_any_request_while_a_name_is_busy_leaves_nothing) {
     EXPECT_GE(stop_at_each(in_the_way), 3U);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    joint, multi_lock_stopped,
-    ::testing::Values(interruption{"with_its_answer_on_the_way",
-                                   [](fault_plan& plan) {
-                                       plan.delay_replies_of_next(call_kind::acquire, 20);
-                                   }},
-                      interruption{"with_the_request_on_the_way",
-                                   [](fault_plan& plan) { plan.delay_next(call_kind::acquire, 20); }},
-                      interruption{"with_its_answer_lost",
-                                   [](fault_plan& plan) {
-                                       plan.lose_replies_of_next(call_kind::acquire);
-                                       plan.delay_replies_of_next(call_kind::acquire, 20);
-                                   }},
-                      interruption{"with_answers_to_the_clean_up_lost",
-                                   [](fault_plan& plan) {
-                                       plan.delay_replies_of_next(call_kind::acquire, 20);
-                                       plan.lose_replies_of_next(call_kind::release, 4);
-                                   }}),
-    [](const auto& one) { return one.param.name; });
+INSTANTIATE_TEST_SUITE_P(joint, multi_lock_stopped, ::testing::ValuesIn(interruptions()),
+                         [](const auto& one) { return one.param.name + "_on_" + one.param.scheme; });
 
 }  // namespace
 

@@ -173,6 +173,44 @@ TEST_P(multi_lock_on, is_taken_by_the_wrappers_of_the_standard) {
     EXPECT_TRUE(later.owns_lock());
 }
 
+TEST_P(multi_lock_on, costs_one_request_where_the_store_takes_all_at_once) {
+    multi_lock all{client_, {"1", "2", "3", "4", "5", "6", "7", "8"}};
+    const auto before = client_.requests();
+    auto held = all.acquire();
+    EXPECT_EQ(client_.requests() - before, GetParam() == "local" ? 8U : 1U);
+}
+
+TEST_P(multi_lock_on, of_more_names_than_fit_into_one_request_holds_all) {
+    std::vector<std::string> many;
+    for (int number = 0; number < 150; ++number) {
+        many.push_back("n" + std::to_string(number));
+    }
+    multi_lock all{client_, many};
+    {
+        mutex busy{other_, "n77"};
+        const std::lock_guard in_the_way{busy};
+        EXPECT_FALSE(all.try_lock());
+    }
+    ASSERT_TRUE(all_become_free(many));
+    ASSERT_TRUE(all.try_lock_for(patience));
+    EXPECT_EQ(other_.list("n").locks.size(), many.size());
+    all.unlock();
+    EXPECT_TRUE(all_free(many));
+}
+
+TEST_P(multi_lock_on, threads_that_come_later_queue_behind_it) {
+    multi_lock all{client_, three};
+    mutex bread{client_, "bread"};
+    all.lock();
+    const auto before = client_.requests();
+    auto waiting = in_background([&] { return bread.try_acquire_for(patience); });
+    EXPECT_FALSE(bread.try_lock());
+    EXPECT_EQ(client_.requests(), before) << "this process knows who has it";
+    all.unlock();
+    ASSERT_TRUE(gets_done(waiting));
+    EXPECT_TRUE(waiting.get());
+}
+
 INSTANTIATE_TEST_SUITE_P(joint, multi_lock_on, ::testing::ValuesIn(tested_schemes()),
                          [](const auto& one) { return one.param; });
 

@@ -24,6 +24,7 @@ public:
     [[nodiscard]] const engines::guarantees& promises() const noexcept { return inner_->promises(); }
 
     [[nodiscard]] engines::acquire_reply acquire(engines::acquire_request request);
+    [[nodiscard]] engines::acquire_all_reply acquire_all(std::vector<engines::acquire_request> all);
     [[nodiscard]] std::vector<engines::renew_reply> renew(std::vector<engines::renew_request> batch);
     [[nodiscard]] engines::release_reply release(engines::release_request request);
     [[nodiscard]] engines::revoke_reply revoke(engines::revoke_request request);

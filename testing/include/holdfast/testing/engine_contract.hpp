@@ -11,6 +11,7 @@
 #include <holdfast/testing/contract/operators.hpp>
 #include <holdfast/testing/contract/permits.hpp>
 #include <holdfast/testing/contract/shared_locks.hpp>
+#include <holdfast/testing/contract/together.hpp>
 #include <holdfast/testing/contract/tokens.hpp>
 #include <holdfast/testing/contract/waiting.hpp>
 
@@ -31,6 +32,7 @@
     INSTANTIATE_TYPED_TEST_SUITE_P(prefix, exclusion_contract, store); \
     INSTANTIATE_TYPED_TEST_SUITE_P(prefix, lease_contract, store);     \
     INSTANTIATE_TYPED_TEST_SUITE_P(prefix, token_contract, store);     \
+    INSTANTIATE_TYPED_TEST_SUITE_P(prefix, together_contract, store);  \
     INSTANTIATE_TYPED_TEST_SUITE_P(prefix, waiting_contract, store);   \
     INSTANTIATE_TYPED_TEST_SUITE_P(prefix, shared_contract, store);    \
     INSTANTIATE_TYPED_TEST_SUITE_P(prefix, permit_contract, store);    \

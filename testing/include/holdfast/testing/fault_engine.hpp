@@ -33,6 +33,10 @@ public:
 
     void acquire(engines::acquire_request request, engines::call how,
                  engines::completion<engines::acquire_reply> done) override;
+    /// A call of the kind `acquire`, too.
+    void acquire_all(std::vector<engines::acquire_request> all, engines::call how,
+                     engines::completion<engines::acquire_all_reply> done) override;
+    [[nodiscard]] bool acquires_together(const std::vector<std::string>& names) const override;
     void renew(std::vector<engines::renew_request> batch, engines::call how,
                engines::completion<std::vector<engines::renew_reply>> done) override;
     void release(engines::release_request request, engines::call how,

@@ -14,8 +14,9 @@ TEST_F(embedded_scripts, the_server_gives_them_the_same_names) {
 }
 
 TEST_F(embedded_scripts, each_is_what_its_function_returns) {
-    EXPECT_EQ(scripts::all().size(), 16U);
+    EXPECT_EQ(scripts::all().size(), 17U);
     EXPECT_EQ(scripts::lock_acquire().name, "lock_acquire");
+    EXPECT_EQ(scripts::lock_acquire_all().name, "lock_acquire_all");
     EXPECT_EQ(scripts::lock_release().name, "lock_release");
     EXPECT_EQ(scripts::lock_renew().name, "lock_renew");
     EXPECT_EQ(scripts::fair_acquire().name, "fair_acquire");

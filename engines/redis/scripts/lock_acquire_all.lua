@@ -1,0 +1,45 @@
+-- Acquires several plain locks in one step: all, or none.
+--
+-- KEYS  for each lock: lock, holds, token counter
+-- ARGV  token floor, since (ms, for display); for each lock: owner, ttl in ms, number of tokens,
+--       smallest token wanted
+-- Returns {1, first token, number of tokens, first token, number of tokens, ...}
+--         {0, which one is busy, from 1, ms until the lease in the way ends, 0 = unknown}
+--         error WRONGKIND
+-- include: exclusive
+
+local locks = #KEYS / 3
+local mine = {}
+
+for index = 1, locks do
+    local lock, owner = KEYS[3 * index - 2], ARGV[4 * index - 1]
+    local kind = redis.call('TYPE', lock).ok
+    if kind == 'hash' then
+        local fields = redis.call('HMGET', lock, owner, 'mode')
+        if fields[2] then
+            return wrong_kind('the name is in use as a read/write lock: ' .. lock)
+        end
+        if not fields[1] then
+            return {0, index, remaining(lock)}
+        end
+        mine[index] = true
+    elseif kind ~= 'none' then
+        return wrong_kind('the name is not that of a lock: ' .. lock .. ' holds a ' .. kind)
+    end
+end
+
+local answer = {1}
+for index = 1, locks do
+    local lock, holds, counter = KEYS[3 * index - 2], KEYS[3 * index - 1], KEYS[3 * index]
+    local first = 4 * index - 1
+    local claim = claim_of({ARGV[first], ARGV[first + 1], ARGV[first + 2], ARGV[1], ARGV[2]}, ARGV[first + 3])
+    local grant
+    if mine[index] then
+        grant = grant_again(claim, lock, holds, counter)
+    else
+        grant = grant_alone(claim, lock, holds, counter, {claim.owner, 1})
+    end
+    answer[2 * index] = grant[2]
+    answer[2 * index + 1] = grant[3]
+end
+return answer
