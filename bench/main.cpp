@@ -22,6 +22,7 @@ constexpr section sections[]{
     {"handover", bench::handover},
 #ifdef HOLDFAST_BENCH_REDIS
     {"redis", bench::redis},
+    {"segments", bench::segments},
 #endif
 };
 

@@ -32,7 +32,8 @@ local answer = {1}
 for index = 1, locks do
     local lock, holds, counter = KEYS[3 * index - 2], KEYS[3 * index - 1], KEYS[3 * index]
     local first = 4 * index - 1
-    local claim = claim_of({ARGV[first], ARGV[first + 1], ARGV[first + 2], ARGV[1], ARGV[2]}, ARGV[first + 3])
+    local owner, ttl, count, least = ARGV[first], ARGV[first + 1], ARGV[first + 2], ARGV[first + 3]
+    local claim = claim_of({owner, ttl, count, ARGV[1], ARGV[2]}, least)
     local grant
     if mine[index] then
         grant = grant_again(claim, lock, holds, counter)
