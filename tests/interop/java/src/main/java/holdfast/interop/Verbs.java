@@ -13,7 +13,7 @@ import org.redisson.api.RedissonClient;
  * What the driver can do. Times are milliseconds; an answer of {@code -} stands for Java's null.
  *
  * <pre>
- *     plain|fair|fenced|spin|read|write
+ *     plain|fair|fenced|spin|multi|read|write   (multi: of NAME and NAME:2)
  *         lock NAME [LEASE]          without a lease it is renewed; fenced answers with the token
  *         try NAME WAIT [LEASE]      true or false; fenced: the token or -
  *         unlock NAME
@@ -79,6 +79,7 @@ final class Verbs {
             case "fair" -> client.getFairLock(name);
             case "spin" -> client.getSpinLock(name);
             case "fenced" -> client.getFencedLock(name);
+            case "multi" -> client.getMultiLock(client.getLock(name), client.getLock(name + ":2"));
             case "read" -> client.getReadWriteLock(name).readLock();
             case "write" -> client.getReadWriteLock(name).writeLock();
             default -> throw new IllegalArgumentException("no such object: " + object);
