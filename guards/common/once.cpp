@@ -1,0 +1,189 @@
+#include <algorithm>
+#include <array>
+#include <common/check.hpp>
+
+#include <holdfast/error.hpp>
+#include <holdfast/guard/once.hpp>
+#include <holdfast/owner.hpp>
+
+namespace holdfast::guard {
+
+namespace {
+
+/// `taken_until`: a claim's end while it is not finished, and when it may be forgotten afterwards. In
+/// both cases somebody else may claim the operation from then on.
+std::string claiming(dialect which, const std::string& table, const std::string& now) {
+    const auto values =
+        " (operation, attempt, claimant, finished, outcome, taken_until) VALUES ($1, 1, "
+        "$2, 0, NULL, " +
+        now + " + $3) ";
+    if (which == dialect::mysql) {
+        const auto over = "taken_until <= " + now;
+        // Assignments are made from left to right: what the condition looks at is last.
+        return "INSERT INTO " + table + values + "ON DUPLICATE KEY UPDATE attempt = attempt + (" +
+               over + "), claimant = IF(" + over + ", VALUES(claimant), claimant), finished = IF(" +
+               over + ", 0, finished), outcome = IF(" + over + ", NULL, outcome), taken_until = IF(" +
+               over + ", VALUES(taken_until), taken_until)";
+    }
+    return "INSERT INTO " + table + " AS held" + values +
+           "ON CONFLICT (operation) DO UPDATE SET attempt = held.attempt + 1, claimant = "
+           "excluded.claimant, finished = 0, outcome = NULL, taken_until = excluded.taken_until WHERE "
+           "held.taken_until <= " +
+           now;
+}
+
+std::string forgetting(dialect which, const std::string& table, const std::string& now) {
+    const auto over = " WHERE taken_until <= " + now + " AND (finished = 1 OR taken_until <= " + now +
+                      " - $1) LIMIT $2";
+    if (which == dialect::mysql) {
+        return "DELETE FROM " + table + over;
+    }
+    return "DELETE FROM " + table + " WHERE operation IN (SELECT operation FROM " + table + over + ")";
+}
+
+std::string creating(dialect which, const std::string& table) {
+    const auto create = "CREATE TABLE IF NOT EXISTS " + table;
+    switch (which) {
+        case dialect::sqlite:
+            return create +
+                   " (operation TEXT PRIMARY KEY, attempt INTEGER NOT NULL, claimant TEXT NOT NULL,"
+                   " finished INTEGER NOT NULL, outcome BLOB, taken_until INTEGER NOT NULL)";
+        case dialect::postgres:
+            return create +
+                   " (operation text PRIMARY KEY, attempt bigint NOT NULL, claimant text NOT NULL,"
+                   " finished smallint NOT NULL, outcome bytea, taken_until bigint NOT NULL)";
+        case dialect::mysql:
+            break;
+    }
+    return create +
+           " (operation VARBINARY(255) PRIMARY KEY, attempt BIGINT NOT NULL,"
+           " claimant VARBINARY(36) NOT NULL, finished TINYINT NOT NULL, outcome LONGBLOB,"
+           " taken_until BIGINT NOT NULL, INDEX (taken_until)) ENGINE=InnoDB";
+}
+
+/// For `forget`; MySQL's table has it from the beginning.
+std::string indexing(std::string_view table) {
+    std::string name{table.substr(table.rfind('.') + 1)};
+    return "CREATE INDEX IF NOT EXISTS " + name + "_taken_until ON " + std::string{table} +
+           " (taken_until)";
+}
+
+void check(const once_terms& terms) {
+    if (terms.claim.count() <= 0 || terms.keep.count() < 0) {
+        failure{errc::invalid_argument, "a claim lasts for some time"}.raise("once");
+    }
+}
+
+}  // namespace
+
+std::string_view to_string(once_reply::verdict result) noexcept {
+    switch (result) {
+        case once_reply::verdict::claimed:
+            return "claimed";
+        case once_reply::verdict::running:
+            return "running";
+        case once_reply::verdict::done:
+            break;
+    }
+    return "done";
+}
+
+std::string_view to_string(completion result) noexcept {
+    return result == completion::recorded ? "recorded" : "superseded";
+}
+
+once::once(database& connection, once_terms terms, std::string_view table)
+    : database_{connection}, terms_{terms}, table_{table} {
+    check(terms);
+    detail::check_identifier(table);
+    const auto speaks = connection.speaks();
+    const std::string now{detail::now_of(speaks)};
+    const std::string ours = " WHERE operation = $1 AND claimant = $2";
+    claim_ = claiming(speaks, table_, now);
+    // MySQL would otherwise show what was there when the transaction began.
+    read_ = "SELECT attempt, claimant, finished, outcome, taken_until - " + now + " FROM " + table_ +
+            " WHERE operation = $1" + (speaks == dialect::mysql ? " FOR UPDATE" : "");
+    complete_ =
+        "UPDATE " + table_ + " SET finished = 1, outcome = $3, taken_until = " + now + " + $4" + ours;
+    extend_ = "UPDATE " + table_ + " SET taken_until = " + now + " + $3" + ours + " AND finished = 0";
+    abandon_ = "UPDATE " + table_ + " SET taken_until = " + now + ours + " AND finished = 0";
+    forget_ = forgetting(speaks, table_, now);
+}
+
+void once::create_table() {
+    detail::before_creating_table(database_);
+    database_.run(creating(database_.speaks(), table_), {});
+    if (database_.speaks() != dialect::mysql) {
+        database_.run(indexing(table_), {});
+    }
+}
+
+once_reply once::claim(std::string_view operation) {
+    detail::check_key(operation);
+    const auto claimant = owner_id::random_client().client_text();
+    const std::array parameters{parameter::of(operation), parameter::of(claimant),
+                                parameter::of(terms_.claim.count())};
+    // Between the two statements the row may be forgotten, and then the name is free again.
+    constexpr int attempts = 3;
+    answer found;
+    for (int attempt = 0; attempt < attempts && found.row.empty(); ++attempt) {
+        database_.run(claim_, parameters);
+        found = database_.run(read_, std::span{parameters}.first(1));
+    }
+    if (found.row.empty()) {
+        failure{errc::busy, "others claim and forget it all the time"}.raise("once::claim");
+    }
+    if (found.row[1] == claimant) {
+        return {.result = once_reply::verdict::claimed,
+                .ticket = {.operation = std::string{operation},
+                           .claimant = claimant,
+                           .attempt = static_cast<std::uint64_t>(found.number(0))}};
+    }
+    if (found.number(2) == 1) {
+        return {.result = once_reply::verdict::done, .outcome = found.row[3].value_or("")};
+    }
+    return {.result = once_reply::verdict::running,
+            .retry_after = std::chrono::milliseconds{std::max<std::int64_t>(found.number(4), 0)}};
+}
+
+completion once::complete(const once_ticket& ticket, std::string_view outcome) {
+    const std::array parameters{parameter::of(ticket.operation), parameter::of(ticket.claimant),
+                                parameter::of_bytes(outcome), parameter::of(terms_.keep.count())};
+    return settle(ticket, database_.run(complete_, parameters).changed, stage::finished);
+}
+
+completion once::extend(const once_ticket& ticket) {
+    const std::array parameters{parameter::of(ticket.operation), parameter::of(ticket.claimant),
+                                parameter::of(terms_.claim.count())};
+    return settle(ticket, database_.run(extend_, parameters).changed, stage::claimed);
+}
+
+completion once::abandon(const once_ticket& ticket) {
+    const std::array parameters{parameter::of(ticket.operation), parameter::of(ticket.claimant)};
+    return settle(ticket, database_.run(abandon_, parameters).changed, stage::claimed);
+}
+
+/// MySQL does not count a row that is set to what it was: then only a look can tell.
+completion once::settle(const once_ticket& ticket, std::uint64_t changed, stage expected) {
+    if (changed != 0) {
+        return completion::recorded;
+    }
+    if (database_.speaks() != dialect::mysql) {
+        return completion::superseded;
+    }
+    const std::array parameters{parameter::of(ticket.operation)};
+    const auto found = database_.run(read_, parameters);
+    if (found.row.empty() || found.row[1] != ticket.claimant) {
+        return completion::superseded;
+    }
+    const auto reached = found.number(2) == 1 ? stage::finished : stage::claimed;
+    return reached == expected ? completion::recorded : completion::superseded;
+}
+
+std::size_t once::forget(std::size_t limit) {
+    const std::array parameters{parameter::of(terms_.keep.count()),
+                                parameter::of(static_cast<std::int64_t>(limit))};
+    return database_.run(forget_, parameters).changed;
+}
+
+}  // namespace holdfast::guard

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <holdfast/guard/database.hpp>
+
+namespace holdfast::guard {
+
+/// How often what is stored was changed under a lock: the storage's own number, not the lock's.
+struct lease_sequence {
+    std::int64_t value{};
+
+    friend auto operator<=>(const lease_sequence&, const lease_sequence&) = default;
+};
+
+enum class contest : std::uint8_t {
+    /// Nobody changed it since the sequence was read, and nobody will before the commit.
+    won,
+    /// Somebody did: what was read is out of date. Roll back.
+    lost,
+};
+
+[[nodiscard]] std::string_view to_string(contest result) noexcept;
+
+/// The user's own table with its `lease_seq` column.
+struct lease_columns {
+    std::string_view table;
+    std::string_view key;
+    std::string_view sequence{"lease_seq"};
+};
+
+/// A compare-and-set on a sequence that the storage keeps. Of those who read the same sequence one
+/// wins, whatever the lock service gave to whom: tokens do not matter here, so a fail-over that loses
+/// them does not either.
+///
+///     auto seen = lease.read("101");        // under the lock, before anything else is read
+///     …                                     // read, compute
+///     if (lease.advance("101", *seen) == contest::won) { write, commit } else { rollback }
+///
+/// Read the sequence before what it stands for: the other way round, a change in between goes
+/// unnoticed.
+///
+/// `lost` is an answer; misuse and what the database refuses is `std::system_error`, see `database`.
+class storage_lease {
+public:
+    /// In a table of its own, for resources that are not one row of one table.
+    explicit storage_lease(database& connection);
+    /// In the user's table. Throws `invalid_argument` for what are not identifiers.
+    storage_lease(database& connection, const lease_columns& columns);
+
+    /// Makes the table of its own, unless it is there. MySQL ends an open transaction for this, so it
+    /// is refused in one there; and for a table of the user's it is refused everywhere.
+    void create_table();
+
+    /// Empty when the user's table has no such row. In a table of its own, everything starts at zero.
+    [[nodiscard]] std::optional<lease_sequence> read(std::string_view key);
+    /// Inside the transaction that writes.
+    [[nodiscard]] contest advance(std::string_view key, lease_sequence seen);
+
+private:
+    enum class ownership : std::uint8_t { ours, users };
+    storage_lease(database& connection, const lease_columns& columns, ownership whose);
+
+    database& database_;
+    ownership whose_;
+    std::string read_;
+    std::string advance_;
+    std::string begin_;
+};
+
+}  // namespace holdfast::guard

@@ -1,0 +1,72 @@
+#include "sql_session.hpp"
+
+namespace holdfast::guard::testing {
+
+namespace {
+
+using storage_lease_on = sql_guards;
+constexpr lease_columns stock_row{.table = "product_stock", .key = "id"};
+
+/// Of the two that hold "the" lock after a fail-over, in the order of the source's example.
+TEST_F(storage_lease_on, of_two_who_read_the_same_sequence_one_wins) {
+    storage_lease first{old_db(), stock_row};
+    storage_lease second{fresh_db(), stock_row};
+    const auto seen_by_first = first.read("1").value();
+    const auto seen_by_second = second.read("1").value();
+
+    old_->execute("BEGIN");
+    EXPECT_EQ(first.advance("1", seen_by_first), contest::won);
+    old_->execute("UPDATE product_stock SET stock = stock - 1 WHERE id = 1");
+    old_->execute("COMMIT");
+    fresh_->execute("BEGIN");
+    EXPECT_EQ(second.advance("1", seen_by_second), contest::lost);
+    fresh_->execute("ROLLBACK");
+
+    EXPECT_EQ(stock(), "99");
+    EXPECT_EQ(first.read("1"), lease_sequence{1});
+}
+
+TEST_F(storage_lease_on, what_is_rolled_back_wins_nothing) {
+    storage_lease lease{old_db(), stock_row};
+    old_->execute("BEGIN");
+    EXPECT_EQ(lease.advance("1", {0}), contest::won);
+    old_->execute("ROLLBACK");
+    fresh_->execute("BEGIN");
+    EXPECT_EQ(storage_lease(fresh_db(), stock_row).advance("1", {0}), contest::won);
+    fresh_->execute("COMMIT");
+}
+
+TEST_F(storage_lease_on, a_row_that_is_not_there_has_no_sequence_and_cannot_be_won) {
+    storage_lease lease{old_db(), stock_row};
+    EXPECT_EQ(lease.read("2"), std::nullopt);
+    old_->execute("BEGIN");
+    EXPECT_EQ(lease.advance("2", {0}), contest::lost);
+    old_->execute("ROLLBACK");
+}
+
+TEST_F(storage_lease_on, a_table_of_its_own_starts_at_zero_for_everything) {
+    storage_lease lease{old_db()};
+    EXPECT_EQ(lease.read("any name"), lease_sequence{0});
+    old_->execute("BEGIN");
+    EXPECT_EQ(lease.advance("any name", {1}), contest::lost);
+    EXPECT_EQ(lease.advance("any name", {0}), contest::won);
+    EXPECT_EQ(lease.advance("any name", {0}), contest::lost);
+    EXPECT_EQ(lease.advance("any name", {1}), contest::won);
+    old_->execute("COMMIT");
+    EXPECT_EQ(storage_lease{fresh_db()}.read("any name"), lease_sequence{2});
+}
+
+TEST_F(storage_lease_on, misuse_is_an_error) {
+    storage_lease lease{old_db(), stock_row};
+    EXPECT_EQ(error_of([&] { return lease.advance("1", {0}); }), errc::invalid_argument);
+    EXPECT_EQ(error_of([&] { return lease.read(""); }), errc::invalid_name);
+    EXPECT_EQ(error_of([&] { return lease.create_table(), 0; }), errc::invalid_argument);
+    EXPECT_EQ(error_of([&] {
+                  return storage_lease{old_db(), {.table = "a b", .key = "id"}};
+              }),
+              errc::invalid_argument);
+}
+
+}  // namespace
+
+}  // namespace holdfast::guard::testing

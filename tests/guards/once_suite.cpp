@@ -1,0 +1,140 @@
+#include <chrono>
+
+#include "sql_session.hpp"
+
+namespace holdfast::guard::testing {
+
+namespace {
+
+using namespace std::chrono_literals;
+using once_on = sql_guards;
+using verdict = once_reply::verdict;
+
+/// A claim that has ended by the time that anybody looks.
+void let_claims_end(sql_session& database) {
+    database.execute("UPDATE holdfast_once SET taken_until = 1");
+}
+
+TEST_F(once_on, the_retry_gets_the_outcome) {
+    const auto mine = once{old_db()}.claim("pay:123");
+    ASSERT_EQ(mine.result, verdict::claimed);
+    EXPECT_EQ(mine.ticket.attempt, 1U);
+    EXPECT_EQ(once{old_db()}.complete(mine.ticket, std::string{"a\0\xff'\\b", 6}),
+              completion::recorded);
+
+    const auto retry = once{fresh_db()}.claim("pay:123");
+    EXPECT_EQ(retry.result, verdict::done);
+    EXPECT_EQ(retry.outcome, (std::string{"a\0\xff'\\b", 6}));
+}
+
+TEST_F(once_on, an_empty_outcome_is_an_outcome) {
+    const auto mine = once{old_db()}.claim("pay:123");
+    EXPECT_EQ(once{old_db()}.complete(mine.ticket, ""), completion::recorded);
+    EXPECT_EQ(once{fresh_db()}.claim("pay:123").result, verdict::done);
+}
+
+TEST_F(once_on, while_one_is_at_it_others_are_told_how_long_to_wait) {
+    static_cast<void>(once(old_db(), {.claim = 1h}).claim("pay:123"));
+    const auto other = once{fresh_db()}.claim("pay:123");
+    EXPECT_EQ(other.result, verdict::running);
+    EXPECT_GT(other.retry_after, 59min);
+    EXPECT_LE(other.retry_after, 1h);
+    EXPECT_EQ(once{fresh_db()}.claim("pay:124").result, verdict::claimed);
+}
+
+TEST_F(once_on, who_comes_after_a_dead_claimer_takes_over_and_the_late_one_is_refused) {
+    const auto dead = once{old_db()}.claim("pay:123").ticket;
+    let_claims_end(*fresh_);
+    const auto next = once{fresh_db()}.claim("pay:123");
+    ASSERT_EQ(next.result, verdict::claimed);
+    EXPECT_EQ(next.ticket.attempt, 2U);
+
+    EXPECT_EQ(once{old_db()}.complete(dead, "late"), completion::superseded);
+    EXPECT_EQ(once{old_db()}.extend(dead), completion::superseded);
+    EXPECT_EQ(once{old_db()}.abandon(dead), completion::superseded);
+    EXPECT_EQ(once{fresh_db()}.complete(next.ticket, "second"), completion::recorded);
+    EXPECT_EQ(once{old_db()}.complete(dead, "later"), completion::superseded);
+    EXPECT_EQ(once{old_db()}.claim("pay:123").outcome, "second");
+}
+
+TEST_F(once_on, a_claim_that_ended_is_still_good_if_nobody_took_over) {
+    const auto slow = once{old_db()}.claim("pay:123").ticket;
+    let_claims_end(*old_);
+    EXPECT_EQ(once{old_db()}.complete(slow, "done"), completion::recorded);
+    EXPECT_EQ(once{fresh_db()}.claim("pay:123").outcome, "done");
+}
+
+TEST_F(once_on, completing_again_is_harmless_and_extending_then_is_refused) {
+    const auto mine = once{old_db()}.claim("pay:123").ticket;
+    EXPECT_EQ(once{old_db()}.complete(mine, "done"), completion::recorded);
+    EXPECT_EQ(once{old_db()}.complete(mine, "done"), completion::recorded);
+    EXPECT_EQ(once{old_db()}.extend(mine), completion::superseded);
+    EXPECT_EQ(once{old_db()}.abandon(mine), completion::superseded);
+    EXPECT_EQ(once{fresh_db()}.claim("pay:123").result, verdict::done);
+}
+
+TEST_F(once_on, an_extended_claim_starts_over) {
+    const auto mine = once{old_db()}.claim("pay:123").ticket;
+    EXPECT_EQ(once(old_db(), {.claim = 1h}).extend(mine), completion::recorded);
+    EXPECT_GT(once{fresh_db()}.claim("pay:123").retry_after, 59min);
+}
+
+TEST_F(once_on, an_abandoned_operation_can_be_claimed_at_once) {
+    const auto mine = once{old_db()}.claim("pay:123").ticket;
+    EXPECT_EQ(once{old_db()}.abandon(mine), completion::recorded);
+    const auto next = once{fresh_db()}.claim("pay:123");
+    EXPECT_EQ(next.result, verdict::claimed);
+    EXPECT_EQ(next.ticket.attempt, 2U);
+}
+
+TEST_F(once_on, an_outcome_is_forgotten_when_its_time_is_over) {
+    const auto mine = once{old_db()}.claim("pay:123").ticket;
+    EXPECT_EQ(once(old_db(), {.keep = 0ms}).complete(mine, "done"), completion::recorded);
+    const auto again = once{fresh_db()}.claim("pay:123");
+    EXPECT_EQ(again.result, verdict::claimed);
+    EXPECT_EQ(once{old_db()}.complete(mine, "late"), completion::superseded);
+}
+
+TEST_F(once_on, forget_removes_what_is_over_and_nothing_else) {
+    once brief{old_db(), {.keep = 0ms}};
+    static_cast<void>(brief.complete(brief.claim("pay:1").ticket, "done"));
+    static_cast<void>(brief.complete(brief.claim("pay:2").ticket, "done"));
+    static_cast<void>(once{old_db()}.complete(once{old_db()}.claim("pay:3").ticket, "done"));
+    static_cast<void>(once{old_db()}.claim("pay:4"));
+    EXPECT_EQ(once{fresh_db()}.forget(1), 1U);
+    EXPECT_EQ(once{fresh_db()}.forget(), 1U);
+    EXPECT_EQ(once{fresh_db()}.forget(), 0U);
+    EXPECT_EQ(old_->value("SELECT count(*) FROM holdfast_once"), "2");
+}
+
+/// After the row was forgotten attempts count from 1 again; a ticket from before is no match all the
+/// same.
+TEST_F(once_on, a_ticket_from_before_the_row_was_forgotten_is_refused) {
+    const auto ancient = once{old_db()}.claim("pay:123").ticket;
+    let_claims_end(*old_);
+    EXPECT_EQ(once(old_db(), {.keep = 0ms}).forget(), 1U);
+    const auto next = once{fresh_db()}.claim("pay:123").ticket;
+    EXPECT_EQ(next.attempt, ancient.attempt);
+    EXPECT_EQ(once{old_db()}.complete(ancient, "late"), completion::superseded);
+}
+
+TEST_F(once_on, in_one_transaction_with_the_work_a_crash_leaves_nothing) {
+    old_->execute("BEGIN");
+    const auto mine = once{old_db()}.claim("pay:123");
+    EXPECT_EQ(mine.result, verdict::claimed);
+    old_->execute("UPDATE product_stock SET stock = stock - 1");
+    EXPECT_EQ(once{old_db()}.complete(mine.ticket, "done"), completion::recorded);
+    old_->execute("ROLLBACK");
+    EXPECT_EQ(stock(), "100");
+    EXPECT_EQ(once{fresh_db()}.claim("pay:123").ticket.attempt, 1U);
+}
+
+TEST_F(once_on, misuse_is_an_error) {
+    EXPECT_EQ(error_of([&] { return once{old_db()}.claim(""); }), errc::invalid_name);
+    EXPECT_EQ(error_of([&] { return once(old_db(), {.claim = 0ms}); }), errc::invalid_argument);
+    EXPECT_EQ(error_of([&] { return once(old_db(), {}, "a'b"); }), errc::invalid_argument);
+}
+
+}  // namespace
+
+}  // namespace holdfast::guard::testing
