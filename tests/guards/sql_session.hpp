@@ -47,15 +47,13 @@ protected:
         storage_lease{old_db()}.create_table();
         once{old_db()}.create_table();
         old_->execute(
-            "CREATE TABLE product_stock (id BIGINT PRIMARY KEY, stock INTEGER NOT NULL,"
+            "CREATE TABLE IF NOT EXISTS product_stock (id BIGINT PRIMARY KEY, stock INTEGER NOT NULL,"
             " lease_seq BIGINT NOT NULL)");
-        old_->execute("INSERT INTO product_stock VALUES (1, 100, 0)");
-    }
-    void TearDown() override {
         for (const auto* table :
              {"product_stock", "holdfast_fence", "holdfast_lease", "holdfast_once"}) {
-            old_->execute(std::string{"DROP TABLE "} + table);
+            old_->execute(std::string{"DELETE FROM "} + table);
         }
+        old_->execute("INSERT INTO product_stock VALUES (1, 100, 0)");
     }
 
     [[nodiscard]] database& old_db() { return old_->guarded(); }

@@ -50,7 +50,7 @@ bool mariadb_server::try_to_start() {
             socket, "--pid-file=" + (files_.path() / "pid").string(), "--port=" + std::to_string(port_),
             "--bind-address=127.0.0.1", "--skip-name-resolve", "--innodb-buffer-pool-size=32M",
             "--innodb-log-file-size=16M", "--innodb-flush-log-at-trx-commit=2",
-            "--performance-schema=OFF"},
+            "--performance-schema=OFF", "--innodb-flush-method=nosync", "--skip-sync-frm"},
         files_.path() / "out");
     const auto answers = [&] {
         if (!process_->running()) {

@@ -1,0 +1,127 @@
+#include <charconv>
+#include <cstring>
+#include <memory>
+
+#include <holdfast/error.hpp>
+#include <holdfast/guard/postgres.hpp>
+
+#include <libpq-fe.h>
+
+namespace holdfast::guard {
+
+namespace {
+
+struct clear {
+    void operator()(PGresult* result) const noexcept { ::PQclear(result); }
+    void operator()(unsigned char* memory) const noexcept { ::PQfreemem(memory); }
+};
+using result_handle = std::unique_ptr<PGresult, clear>;
+
+/// bytea, as the system catalogue numbers it.
+constexpr Oid bytea_type = 17;
+
+/// By class (the first two characters) or by the whole code; see the manual's appendix A.
+errc code_of(std::string_view state) {
+    if (state.empty() || state.starts_with("08") || state.starts_with("57P")) {
+        return errc::outcome_unknown;
+    }
+    if (state.starts_with("40") || state == "55P03" || state == "57014") {
+        return errc::busy;
+    }
+    if (state == "42P01" || state == "42703" || state == "3F000") {
+        return errc::bad_configuration;
+    }
+    if (state == "42501" || state.starts_with("28") || state == "25006") {
+        return errc::unauthorised;
+    }
+    return errc::store_error;
+}
+
+/// The types are left to the server, which knows the columns: a key may be a number there.
+struct sent_parameters {
+    explicit sent_parameters(std::span<const parameter> parameters) {
+        texts.reserve(parameters.size());
+        for (const auto& one : parameters) {
+            const bool is_number = one.type == parameter::kind::number;
+            texts.push_back(is_number ? std::to_string(one.number) : std::string{one.content});
+            values.push_back(texts.back().c_str());
+            lengths.push_back(static_cast<int>(texts.back().size()));
+            formats.push_back(one.type == parameter::kind::bytes ? 1 : 0);
+        }
+    }
+
+    std::vector<std::string> texts;
+    std::vector<const char*> values;
+    std::vector<int> lengths;
+    std::vector<int> formats;
+};
+
+std::optional<std::string> column_of(const PGresult* result, int column) {
+    if (::PQgetisnull(result, 0, column) != 0) {
+        return std::nullopt;
+    }
+    const char* const text = ::PQgetvalue(result, 0, column);
+    if (::PQftype(result, column) != bytea_type) {
+        return std::string{text, static_cast<std::size_t>(::PQgetlength(result, 0, column))};
+    }
+    std::size_t size = 0;
+    const std::unique_ptr<unsigned char, clear> bytes{
+        ::PQunescapeBytea(reinterpret_cast<const unsigned char*>(text), &size)};
+    return std::string{reinterpret_cast<const char*>(bytes.get()), size};
+}
+
+[[noreturn]] void fail(const PGresult* result, const PGconn* connection) {
+    const char* const state = ::PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    std::string message{result != nullptr ? ::PQresultErrorMessage(result)
+                                          : ::PQerrorMessage(connection)};
+    message.erase(message.find_last_not_of('\n') + 1);
+    failure{code_of(state != nullptr ? state : ""), message}.raise("guard on postgres");
+}
+
+std::uint64_t changed_by(PGresult* result) {
+    const std::string_view count{::PQcmdTuples(result)};
+    std::uint64_t number = 0;
+    std::from_chars(count.data(), count.data() + count.size(), number);
+    return number;
+}
+
+bool is_about_creation(std::string_view statement) {
+    return statement.starts_with("CREATE ");
+}
+
+/// Two sessions that create a table at once: the second one is told of a duplicate in a catalogue,
+/// although it said IF NOT EXISTS.
+bool was_created_meanwhile(const PGresult* result) {
+    const char* const state = ::PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    return state != nullptr && (std::strcmp(state, "23505") == 0 || std::strcmp(state, "42P07") == 0);
+}
+
+}  // namespace
+
+bool postgres_database::in_transaction() const {
+    const auto status = ::PQtransactionStatus(connection_);
+    return status == PQTRANS_INTRANS || status == PQTRANS_INERROR;
+}
+
+answer postgres_database::run(std::string_view statement, std::span<const parameter> parameters) {
+    const sent_parameters sent{parameters};
+    const result_handle result{::PQexecParams(
+        connection_, std::string{statement}.c_str(), static_cast<int>(sent.values.size()), nullptr,
+        sent.values.data(), sent.lengths.data(), sent.formats.data(), 0)};
+    const auto status = ::PQresultStatus(result.get());
+    if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) {
+        if (is_about_creation(statement) && !in_transaction() && was_created_meanwhile(result.get())) {
+            return {};
+        }
+        fail(result.get(), connection_);
+    }
+    answer said{.changed = changed_by(result.get()), .row = {}};
+    if (::PQntuples(result.get()) > 0) {
+        for (int column = 0; column < ::PQnfields(result.get()); ++column) {
+            said.row.push_back(column_of(result.get(), column));
+        }
+    }
+    return said;
+}
+
+}  // namespace holdfast::guard

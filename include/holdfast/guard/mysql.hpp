@@ -1,0 +1,34 @@
+#pragma once
+
+#include <holdfast/guard/database.hpp>
+
+struct st_mysql;
+
+namespace holdfast::guard {
+
+/// A connection to MariaDB, 10.2 or newer, or MySQL, 8.0 or newer (`MYSQL*`), with InnoDB tables.
+///
+/// Works in every isolation level: guards look at what is committed, not at the transaction's snapshot.
+/// The user's own reads do not. In REPEATABLE READ, the default, the snapshot is taken by the first
+/// plain SELECT: call the guard before it, and do not begin WITH CONSISTENT SNAPSHOT.
+///
+/// A deadlock (`busy`) has rolled the whole transaction back, a lock timeout (`busy` too) only the
+/// statement: roll back in both cases.
+class mysql_database final : public database {
+public:
+    explicit mysql_database(st_mysql* connection) noexcept : connection_{connection} {}
+
+    [[nodiscard]] dialect speaks() const noexcept override { return dialect::mysql; }
+    [[nodiscard]] bool in_transaction() const override;
+    answer run(std::string_view statement, std::span<const parameter> parameters) override;
+
+private:
+    [[nodiscard]] std::string filled_in(std::string_view statement,
+                                        std::span<const parameter> parameters) const;
+    [[nodiscard]] std::string literal(const parameter& value) const;
+    [[noreturn]] void fail() const;
+
+    st_mysql* connection_;
+};
+
+}  // namespace holdfast::guard

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <holdfast/guard/database.hpp>
+
+struct pg_conn;
+
+namespace holdfast::guard {
+
+/// A connection to PostgreSQL, 9.5 or newer (`PGconn*`).
+///
+/// Works in every isolation level. In REPEATABLE READ and SERIALIZABLE a guard whose row was changed
+/// since the transaction began ends with `busy`: roll back and start again. After any error PostgreSQL
+/// wants the transaction rolled back.
+///
+/// Nothing is prepared and nothing is kept in the session, so poolers of connections are welcome.
+class postgres_database final : public database {
+public:
+    explicit postgres_database(pg_conn* connection) noexcept : connection_{connection} {}
+
+    [[nodiscard]] dialect speaks() const noexcept override { return dialect::postgres; }
+    [[nodiscard]] bool in_transaction() const override;
+    answer run(std::string_view statement, std::span<const parameter> parameters) override;
+
+private:
+    pg_conn* connection_;
+};
+
+}  // namespace holdfast::guard

@@ -1,0 +1,108 @@
+#include <chrono>
+#include <future>
+
+#include <support/server_process.hpp>
+
+#include "row_locks.hpp"
+
+namespace holdfast::guard::testing {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Databases in which one transaction waits for another: what is asked for meanwhile is asked for in
+/// the background, and the rest of the test goes on when the database says that somebody waits.
+class row_locks : public sql_guards {
+protected:
+    template <class Call>
+    [[nodiscard]] auto while_waiting(Call call) {
+        auto result = std::async(std::launch::async, call);
+        testing_support::wait_until("one waits for another",
+                                    [&] { return somebody_waits(*observer_); });
+        return result;
+    }
+
+    std::unique_ptr<sql_session> observer_{open_session()};
+};
+
+TEST_F(row_locks, the_older_holder_waits_for_the_newer_ones_commit_and_is_refused) {
+    fresh_->execute("BEGIN");
+    EXPECT_EQ(fence{fresh_db()}.admit("stock", {34}), admission::admitted);
+    auto late = while_waiting([&] { return write_stock(*old_, {33}, 10); });
+    fresh_->execute("UPDATE product_stock SET stock = stock - 1");
+    fresh_->execute("COMMIT");
+    EXPECT_EQ(late.get(), admission::stale);
+    EXPECT_EQ(stock(), "99");
+}
+
+TEST_F(row_locks, the_older_holder_gets_in_when_the_newer_one_rolls_back) {
+    fresh_->execute("BEGIN");
+    EXPECT_EQ(fence{fresh_db()}.admit("stock", {34}), admission::admitted);
+    auto late = while_waiting([&] { return write_stock(*old_, {33}, 10); });
+    fresh_->execute("ROLLBACK");
+    EXPECT_EQ(late.get(), admission::admitted);
+}
+
+/// Also when the older one changes nothing in the fence: its own token is there already.
+TEST_F(row_locks, announce_waits_for_those_who_were_admitted_and_what_is_read_then_is_true) {
+    EXPECT_EQ(fence{old_db()}.announce("stock", {33}), admission::admitted);
+    old_->execute("BEGIN");
+    EXPECT_EQ(fence{old_db()}.admit("stock", {33}), admission::admitted);
+    auto announced = while_waiting([&] { return fence{fresh_db()}.announce("stock", {34}); });
+    old_->execute("UPDATE product_stock SET stock = stock - 1");
+    old_->execute("COMMIT");
+    EXPECT_EQ(announced.get(), admission::admitted);
+    EXPECT_EQ(fresh_->value("SELECT stock FROM product_stock"), "99");
+}
+
+/// Admitted first of all, the transaction reads what was committed while it waited.
+TEST_F(row_locks, a_read_after_admit_sees_the_older_holders_write) {
+    old_->execute("BEGIN");
+    EXPECT_EQ(fence{old_db()}.admit("stock", {33}), admission::admitted);
+    fresh_->execute("BEGIN");
+    auto admitted = while_waiting([&] { return fence{fresh_db()}.admit("stock", {34}); });
+    old_->execute("UPDATE product_stock SET stock = stock - 1");
+    old_->execute("COMMIT");
+    EXPECT_EQ(admitted.get(), admission::admitted);
+    EXPECT_EQ(fresh_->value("SELECT stock FROM product_stock"), "99");
+    fresh_->execute("COMMIT");
+}
+
+TEST_F(row_locks, the_second_of_two_that_advance_at_once_loses) {
+    constexpr lease_columns stock_row{.table = "product_stock", .key = "id"};
+    old_->execute("BEGIN");
+    EXPECT_EQ(storage_lease(old_db(), stock_row).advance("1", {0}), contest::won);
+    fresh_->execute("BEGIN");
+    auto second = while_waiting([&] { return storage_lease(fresh_db(), stock_row).advance("1", {0}); });
+    old_->execute("COMMIT");
+    EXPECT_EQ(second.get(), contest::lost);
+    fresh_->execute("ROLLBACK");
+}
+
+TEST_F(row_locks, a_retry_during_the_transaction_waits_for_the_outcome) {
+    old_->execute("BEGIN");
+    const auto mine = once{old_db()}.claim("pay:123").ticket;
+    auto retry = while_waiting([&] { return once{fresh_db()}.claim("pay:123"); });
+    EXPECT_EQ(once{old_db()}.complete(mine, "paid"), completion::recorded);
+    old_->execute("COMMIT");
+    EXPECT_EQ(retry.get().outcome, "paid");
+}
+
+TEST_F(row_locks, a_retry_during_a_transaction_that_fails_is_the_first) {
+    old_->execute("BEGIN");
+    static_cast<void>(once{old_db()}.claim("pay:123"));
+    auto retry = while_waiting([&] { return once{fresh_db()}.claim("pay:123"); });
+    old_->execute("ROLLBACK");
+    EXPECT_EQ(retry.get().result, once_reply::verdict::claimed);
+}
+
+TEST_F(row_locks, a_connection_that_was_cut_leaves_the_outcome_unknown) {
+    cut(*observer_, *old_);
+    EXPECT_EQ(error_of([&] { return fence{old_db()}.announce("stock", {33}); }), errc::outcome_unknown);
+    old_ = open_session();
+}
+
+}  // namespace
+
+}  // namespace holdfast::guard::testing
