@@ -1,0 +1,14 @@
+-- Writes fields of a hash if its sequence is still what the caller read, and moves the sequence on.
+--
+-- KEYS  hash
+-- ARGV  the sequence that was read, then fields and values
+-- Returns 1, or 0 when somebody else was faster
+local hash, seen = KEYS[1], ARGV[1]
+if (redis.call('HGET', hash, 'lease_seq') or '0') ~= seen then
+    return 0
+end
+for index = 2, #ARGV, 2 do
+    redis.call('HSET', hash, ARGV[index], ARGV[index + 1])
+end
+redis.call('HINCRBY', hash, 'lease_seq', 1)
+return 1
