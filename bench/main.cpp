@@ -24,6 +24,9 @@ constexpr section sections[]{
     {"redis", bench::redis},
     {"segments", bench::segments},
 #endif
+#ifdef HOLDFAST_BENCH_GUARDS
+    {"guards", bench::guards},
+#endif
 };
 
 }  // namespace

@@ -55,6 +55,7 @@ struct figure {
 [[nodiscard]] std::vector<figure> handover();
 [[nodiscard]] std::vector<figure> redis();
 [[nodiscard]] std::vector<figure> segments();
+[[nodiscard]] std::vector<figure> guards();
 
 [[nodiscard]] std::string text(double value, int digits);
 [[nodiscard]] std::string microseconds(nanoseconds value);

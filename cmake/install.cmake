@@ -3,6 +3,10 @@ include(CMakePackageConfigHelpers)
 
 get_property(holdfast_engines GLOBAL PROPERTY HOLDFAST_ENGINES)
 get_target_property(holdfast_type holdfast TYPE)
+set(holdfast_is_static FALSE)
+if(holdfast_type STREQUAL "STATIC_LIBRARY")
+    set(holdfast_is_static TRUE)
+endif()
 foreach(need sqlite redis)
     string(TOUPPER ${need} name)
     get_property(needed GLOBAL PROPERTY HOLDFAST_REQUIRES_${name})
@@ -34,6 +38,15 @@ if(TARGET holdfast_testing)
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
     install(EXPORT holdfastTestingTargets NAMESPACE holdfast:: DESTINATION ${config_directory})
 endif()
+
+# Each guard needs its own database's client library, so it is found only when asked for.
+get_property(holdfast_guards GLOBAL PROPERTY HOLDFAST_GUARDS)
+foreach(guard IN LISTS holdfast_guards)
+    install(TARGETS holdfast_${guard} EXPORT holdfast_${guard}Targets
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    install(EXPORT holdfast_${guard}Targets NAMESPACE holdfast:: DESTINATION ${config_directory})
+endforeach()
 
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/holdfast-config.cmake.in
     ${PROJECT_BINARY_DIR}/holdfast-config.cmake INSTALL_DESTINATION ${config_directory})

@@ -29,7 +29,7 @@ std::string claiming(dialect which, const std::string& table, const std::string&
            "ON CONFLICT (operation) DO UPDATE SET attempt = held.attempt + 1, claimant = "
            "excluded.claimant, finished = 0, outcome = NULL, taken_until = excluded.taken_until WHERE "
            "held.taken_until <= " +
-           now;
+           now + " RETURNING attempt, claimant";
 }
 
 std::string forgetting(dialect which, const std::string& table, const std::string& now) {
@@ -127,8 +127,11 @@ once_reply once::claim(std::string_view operation) {
     constexpr int attempts = 3;
     answer found;
     for (int attempt = 0; attempt < attempts && found.row.empty(); ++attempt) {
-        database_.run(claim_, parameters);
-        found = database_.run(read_, std::span{parameters}.first(1));
+        found = database_.run(claim_, parameters);
+        // A row only where the database can return what it wrote, and only if it did.
+        if (found.row.empty()) {
+            found = database_.run(read_, std::span{parameters}.first(1));
+        }
     }
     if (found.row.empty()) {
         failure{errc::busy, "others claim and forget it all the time"}.raise("once::claim");

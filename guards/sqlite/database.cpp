@@ -93,7 +93,8 @@ answer sqlite_database::run(std::string_view statement, std::span<const paramete
     int result = ::sqlite3_step(used.get());
     if (result == SQLITE_ROW) {
         said.row = row_of(used.get());
-        return said;
+        // A statement that writes is not left before its end; of others, no more rows are wanted.
+        result = ::sqlite3_stmt_readonly(used.get()) != 0 ? SQLITE_DONE : ::sqlite3_step(used.get());
     }
     if (result != SQLITE_DONE) {
         fail(result);
