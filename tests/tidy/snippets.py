@@ -11,6 +11,9 @@ from pathlib import Path
 
 HEADERS = """
 #include <holdfast/engine.hpp>
+#include <holdfast/guard/fence.hpp>
+#include <holdfast/guard/once.hpp>
+#include <holdfast/guard/storage_lease.hpp>
 #include <holdfast/holdfast.hpp>
 #include <chrono>
 #include <condition_variable>
@@ -22,7 +25,8 @@ HEADERS = """
 
 SCENE = """
 [[maybe_unused]] static void snippet_{number}([[maybe_unused]] holdfast::client& client,
-    [[maybe_unused]] holdfast::mutex& stock, [[maybe_unused]] holdfast::lease& lease) {{
+    [[maybe_unused]] holdfast::mutex& stock, [[maybe_unused]] holdfast::lease& lease,
+    [[maybe_unused]] holdfast::guard::database& database) {{
     using namespace std::chrono_literals;
     {{
 #line {line} "{path}"
@@ -62,7 +66,7 @@ def main(arguments):
     flags = ["-std=c++20", "-fsyntax-only", "-Wall", "-Wno-return-type", f"-I{root}/include"]
     command = [compiler, *flags, "-x", "c++", "-"]
     failed = total = 0
-    for page in sorted([*root.glob("*.md"), *root.glob("docs/*.md")]):
+    for page in sorted([*root.glob("*.md"), *root.glob("docs/**/*.md")]):
         source, count = translation_unit(str(page.relative_to(root)), page.read_text())
         total += count
         if count and subprocess.run(command, input=source, text=True, check=False).returncode:
