@@ -1,4 +1,9 @@
 #include <chrono>
+#include <future>
+#include <optional>
+#include <vector>
+
+#include <support/server_process.hpp>
 
 #include "sql_session.hpp"
 
@@ -127,6 +132,39 @@ TEST_F(once_on, in_one_transaction_with_the_work_a_crash_leaves_nothing) {
     old_->execute("ROLLBACK");
     EXPECT_EQ(stock(), "100");
     EXPECT_EQ(once{fresh_db()}.claim("pay:123").ticket.attempt, 1U);
+}
+
+/// Claims every one of the operations; says how many it got. Who is in somebody's way tries again.
+std::size_t claim_all(sql_session& who, int operations) {
+    std::size_t claimed = 0;
+    for (int number = 0; number < operations; ++number) {
+        EXPECT_TRUE(testing_support::became_true([&] {
+            std::optional<once_reply> reply;
+            const auto failed = error_of([&] {
+                reply = once{who.guarded()}.claim("pay:" + std::to_string(number));
+                return 0;
+            });
+            EXPECT_TRUE(!failed || failed == errc::busy) << failed.message();
+            claimed += reply && reply->result == verdict::claimed ? 1U : 0U;
+            return reply.has_value();
+        }));
+    }
+    return claimed;
+}
+
+TEST_F(once_on, of_many_who_claim_at_the_same_time_one_gets_it) {
+    constexpr int operations = 50;
+    std::vector<std::future<std::size_t>> crew;
+    for (int number = 0; number < 4; ++number) {
+        crew.push_back(std::async(std::launch::async, [session = open_session()] {
+            return claim_all(*session, operations);
+        }));
+    }
+    std::size_t claimed = 0;
+    for (auto& one : crew) {
+        claimed += one.get();
+    }
+    EXPECT_EQ(claimed, static_cast<std::size_t>(operations));
 }
 
 TEST_F(once_on, misuse_is_an_error) {
