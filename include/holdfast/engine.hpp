@@ -26,6 +26,17 @@ enum class fencing : std::uint8_t {
     strict,       ///< every grant's token is larger than all before it
 };
 
+/// By how much the clocks that a ttl is counted with may differ at its end.
+struct clock_drift {
+    std::chrono::milliseconds fixed{};
+    std::uint32_t per_thousand{};
+
+    [[nodiscard]] constexpr std::chrono::milliseconds over(
+        std::chrono::milliseconds ttl) const noexcept {
+        return fixed + ttl * per_thousand / 1000;
+    }
+};
+
 /// What an engine promises. A caller may require it, and is refused rather than downgraded.
 struct guarantees {
     scope reach{scope::process};
@@ -42,6 +53,8 @@ struct guarantees {
     bool token_floor{};
     /// Whether a holder whose process died is noticed before its ttl ends.
     bool notices_dead_holders{};
+    /// A lease is trusted for so much less than the safety margin alone would ask for.
+    clock_drift drift{};
     std::chrono::milliseconds minimum_ttl{};
     std::chrono::milliseconds maximum_ttl{std::chrono::hours{24 * 366}};
 };

@@ -31,6 +31,11 @@ failure make_terms(const lease_options& options, const engines::guarantees& prom
         return refuse("a safety margin of " + text(margin) + " does not fit a ttl of " +
                       text(options.ttl) + "; use at most half of it");
     }
+    const auto drift = promises.drift.over(options.ttl);
+    if (margin + drift > options.ttl / 2) {
+        return refuse("a safety margin of " + text(margin) + " and a drift of " + text(drift) +
+                      " do not fit a ttl of " + text(options.ttl) + "; use a longer one");
+    }
     const auto jeopardy = options.jeopardy.value_or(options.ttl / 3);
     if (jeopardy < milliseconds{0} || jeopardy > options.ttl) {
         return refuse("jeopardy at " + text(jeopardy) + " does not fit a ttl of " + text(options.ttl));
@@ -47,7 +52,7 @@ failure make_terms(const lease_options& options, const engines::guarantees& prom
     }
     result.ttl = options.ttl;
     result.renewal = options.renewal;
-    result.margin = margin;
+    result.margin = margin + drift;
     result.jeopardy = jeopardy;
     result.max_hold = options.max_hold;
     result.release_timeout = options.release_timeout;

@@ -127,4 +127,14 @@ TEST(terms, leases_of_another_ttl_renewal_or_margin_are_not_interchangeable) {
     EXPECT_FALSE(lease_terms().interchangeable(other_margin));
 }
 
+TEST(terms, the_drift_between_a_stores_clocks_counts_on_top_of_the_margin) {
+    auto promises = store_of_20ms_to_1h();
+    promises.drift = {.fixed = 2ms, .per_thousand = 10};
+    terms how;
+    EXPECT_FALSE(make_terms({.ttl = 10s, .safety_margin = 100ms}, promises, how));
+    EXPECT_EQ(how.margin, 100ms + 100ms + 2ms);
+    EXPECT_EQ(make_terms({.ttl = 20ms, .safety_margin = 9ms}, promises, how).code,
+              errc::invalid_argument);
+}
+
 }  // namespace
