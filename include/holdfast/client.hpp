@@ -15,6 +15,8 @@
 
 namespace holdfast {
 
+struct quorum;
+
 namespace detail {
 class session;
 }
@@ -44,9 +46,12 @@ public:
     /// The store named by `HOLDFAST_STORE`, or else `local:`, the embedded store of this host and
     /// user.
     client();
-    /// `memory:[name]` (this process), `local:[path]` (this host).
+    /// `memory:[name]` (this process), `local:[path]` (this host), `redis://…` (every host that uses
+    /// it), `quorum:` and several of them.
     /// Throws `std::system_error` with an `errc` when the store cannot be used.
     explicit client(const std::string& store, const client_options& options = {});
+    /// Several stores that hold locks together; see `holdfast/quorum.hpp`.
+    explicit client(const quorum& stores, const client_options& options = {});
     /// Over an engine made elsewhere.
     explicit client(std::unique_ptr<engines::engine> engine, const engines::client_identity& identity,
                     const client_options& options = {});

@@ -46,6 +46,9 @@ struct guarantees {
     bool shared{};
     bool permits{};
     bool latches{};
+    /// Why there are none, where that is not obvious.
+    std::string why_no_permits{};
+    std::string why_no_latches{};
     bool fair{};
     /// Whether `replica_policy` means anything here.
     bool replicas{};

@@ -15,6 +15,7 @@
 #include <holdfast/observer.hpp>
 #include <holdfast/options.hpp>
 #include <holdfast/owner.hpp>
+#include <holdfast/quorum.hpp>
 #include <holdfast/recursive_mutex.hpp>
 #include <holdfast/segmented_stock.hpp>
 #include <holdfast/semaphore.hpp>

@@ -1,6 +1,7 @@
 #include <holdfast/client.hpp>
 
 #include <core/names.hpp>
+#include <holdfast/quorum.hpp>
 #include <runtime/session.hpp>
 
 #include <algorithm>
@@ -72,6 +73,12 @@ using namespace std::chrono_literals;
     return make_session(engines::open(store, identity), identity, options);
 }
 
+[[nodiscard]] std::shared_ptr<detail::session> open_session(const quorum& stores,
+                                                            const client_options& options) {
+    const auto identity = engines::make_identity(options.label);
+    return make_session(engines::open_quorum(stores, identity), identity, options);
+}
+
 /// Sessions that a forked child inherited. Their threads do not exist here, so nothing may be
 /// destroyed.
 void keep_forever(std::shared_ptr<detail::session> inherited) {
@@ -85,6 +92,9 @@ client::client() : client{default_store()} {}
 
 client::client(const std::string& store, const client_options& options)
     : session_{open_session(store, options)} {}
+
+client::client(const quorum& stores, const client_options& options)
+    : session_{open_session(stores, options)} {}
 
 client::client(std::unique_ptr<engines::engine> engine, const engines::client_identity& identity,
                const client_options& options)

@@ -32,7 +32,9 @@ latch::latch(client& owner, std::string name) : session_{owner.shared()}, name_{
         wrong.raise("on " + session_->address());
     }
     if (!session_->promises().latches) {
-        failure{errc::guarantee_not_met, "this store has no latches"}.raise(describe(*session_, name_));
+        const auto& why = session_->promises().why_no_latches;
+        failure{errc::guarantee_not_met, why.empty() ? "this store has no latches" : why}.raise(
+            describe(*session_, name_));
     }
 }
 

@@ -31,7 +31,8 @@ semaphore::semaphore(client& owner, std::string name, std::uint32_t limit, lease
             detail::describe(*session_, name_));
     }
     if (!session_->promises().permits) {
-        failure{errc::guarantee_not_met, "this store has no semaphores"}.raise(
+        const auto& why = session_->promises().why_no_permits;
+        failure{errc::guarantee_not_met, why.empty() ? "this store has no semaphores" : why}.raise(
             detail::describe(*session_, name_));
     }
 }

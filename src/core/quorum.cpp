@@ -15,6 +15,19 @@ using outcome = engines::acquire_reply::outcome;
     return code == errc::store_unavailable || code == errc::outcome_unknown;
 }
 
+/// The refusal that so many share that no majority is left.
+[[nodiscard]] const failure* shared_refusal(const std::vector<failure>& failures) {
+    for (const auto& why : failures) {
+        const auto alike = static_cast<std::size_t>(
+            std::count_if(failures.begin(), failures.end(),
+                          [&](const auto& other) { return other.code == why.code; }));
+        if (why && !is_passing(why.code) && alike > failures.size() - majority_of(failures.size())) {
+            return &why;
+        }
+    }
+    return nullptr;
+}
+
 /// Long enough for the others to have finished, random so that they do not come back together.
 [[nodiscard]] milliseconds split_pause(std::uint32_t splits, double jitter) {
     const auto longest = milliseconds{8} * (1 << std::min<std::uint32_t>(splits, 5));
@@ -141,7 +154,7 @@ void quorum_round::agree(clock::time_point now) {
     const auto left = prospects();
     // Whether it is busy, or too few are there, is not known before those have spoken who still may.
     if (!done_ && left.votes < needed_ &&
-        (left.awaited == 0 || known_to_be_busy() || common_refusal())) {
+        (left.awaited == 0 || known_to_be_busy() || shared_refusal(failures()))) {
         lose();
     }
 }
@@ -210,10 +223,11 @@ void quorum_round::lose() {
             reply.retry_after =
                 reply.retry_after.count() > 0 ? std::min(pause, reply.retry_after) : pause;
         }
-    } else if (auto refused = common_refusal()) {
-        reply.error = std::move(*refused);
     } else {
-        reply.error = no_quorum();
+        reply.error = combined_failure(how_.members, failures());
+        if (reply.error.code == errc::store_unavailable && may_have_changed()) {
+            reply.error.code = errc::outcome_unknown;
+        }
     }
     undo_all();
     complete(std::move(reply));
@@ -241,23 +255,6 @@ milliseconds quorum_round::lease_ends_in() const {
     return ends[missing - 1];
 }
 
-/// What a majority refused for the same reason is refused for that reason.
-std::optional<failure> quorum_round::common_refusal() const {
-    for (const auto& who : members_) {
-        if (who.is != state::failed || is_passing(who.error.code)) {
-            continue;
-        }
-        const auto alike = static_cast<std::size_t>(
-            std::count_if(members_.begin(), members_.end(), [&](const voter& other) {
-                return other.is == state::failed && other.error.code == who.error.code;
-            }));
-        if (alike > members_.size() - needed_) {
-            return who.error;
-        }
-    }
-    return std::nullopt;
-}
-
 bool quorum_round::may_have_changed() const noexcept {
     return std::any_of(members_.begin(), members_.end(), [&](const voter& who) {
         const bool unknown = who.is == state::asked || who.is == state::raising ||
@@ -267,14 +264,13 @@ bool quorum_round::may_have_changed() const noexcept {
     });
 }
 
-failure quorum_round::no_quorum() const {
-    std::vector<failure> failures;
+std::vector<failure> quorum_round::failures() const {
+    std::vector<failure> all;
     for (const auto& who : members_) {
-        failures.push_back(who.is == state::asked ? failure{errc::store_unavailable, "has not answered"}
-                                                  : who.error);
+        all.push_back(who.is == state::asked ? failure{errc::store_unavailable, "has not answered"}
+                                             : who.error);
     }
-    return {may_have_changed() ? errc::outcome_unknown : errc::store_unavailable,
-            describe_no_quorum(how_.members, failures)};
+    return all;
 }
 
 quorum_round::actions quorum_round::abort(failure why) {
@@ -375,6 +371,18 @@ std::string describe_no_quorum(const std::vector<std::string>& members,
         }
     }
     return text;
+}
+
+failure combined_failure(const std::vector<std::string>& members,
+                         const std::vector<failure>& failures) {
+    if (const auto* refused = shared_refusal(failures)) {
+        return *refused;
+    }
+    const bool unknown = std::any_of(failures.begin(), failures.end(), [](const failure& why) {
+        return why.code == errc::outcome_unknown;
+    });
+    return {unknown ? errc::outcome_unknown : errc::store_unavailable,
+            describe_no_quorum(members, failures)};
 }
 
 }  // namespace holdfast::core

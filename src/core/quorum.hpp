@@ -134,8 +134,7 @@ private:
     }
     [[nodiscard]] bool may_have_changed() const noexcept;
     [[nodiscard]] std::chrono::milliseconds lease_ends_in() const;
-    [[nodiscard]] std::optional<failure> common_refusal() const;
-    [[nodiscard]] failure no_quorum() const;
+    [[nodiscard]] std::vector<failure> failures() const;
     void complete(engines::acquire_reply reply);
     [[nodiscard]] actions take();
 
@@ -177,5 +176,10 @@ private:
 /// as many as the members; an empty one is one that answered.
 [[nodiscard]] std::string describe_no_quorum(const std::vector<std::string>& members,
                                              const std::vector<failure>& failures);
+
+/// What to tell a caller when too few members did what it asked for: the refusal that so many of them
+/// share that no majority is left, or that there is no quorum.
+[[nodiscard]] failure combined_failure(const std::vector<std::string>& members,
+                                       const std::vector<failure>& failures);
 
 }  // namespace holdfast::core

@@ -1,0 +1,368 @@
+#include <quorum/engine.hpp>
+
+#include <common/validate.hpp>
+
+#include <algorithm>
+#include <utility>
+
+/// What a quorum does with locks that are held: renewals, repairs, releases.
+namespace holdfast::engines::quorums {
+
+/// One batch of renewals on its way through the members.
+struct renewal {
+    using vote = core::quorum_tally::vote;
+    using verdict = core::quorum_tally::verdict;
+
+    struct item {
+        hold_key key;
+        claim_mode mode{};
+        std::uint64_t generation{};
+        core::quorum_tally votes;
+        /// Members that know nothing of it.
+        std::vector<std::size_t> missing{};
+        failure why_gone{};
+        std::vector<failure> failures{};
+    };
+
+    std::vector<item> items;
+    completion<std::vector<renew_reply>> done;
+};
+
+/// One release on its way through the members.
+struct giving_back {
+    hold_key key;
+    core::quorum_tally votes;
+    std::vector<failure> failures;
+    completion<release_reply> done;
+    std::uint64_t generation{};
+    std::uint32_t others_waiting{};
+    failure why_gone{};
+    bool any_released{};
+};
+
+namespace {
+
+using verdict = core::quorum_tally::verdict;
+using vote = core::quorum_tally::vote;
+
+constexpr std::chrono::seconds quiet_timeout{1};
+
+/// The reason that says most: somebody's revocation, then anything at all.
+void keep_reason(failure& kept, const failure& heard) {
+    if (!kept || heard.code == errc::revoked) {
+        kept = heard;
+    }
+}
+
+[[nodiscard]] renew_reply outcome_of(const renewal::item& what, const std::vector<std::string>& names) {
+    switch (what.votes.result()) {
+        case verdict::done:
+            return {renew_reply::outcome::renewed, {}};
+        case verdict::gone:
+            return {renew_reply::outcome::gone, what.why_gone};
+        case verdict::open:
+        case verdict::failed:
+            break;
+    }
+    return {renew_reply::outcome::failed, core::combined_failure(names, what.failures)};
+}
+
+[[nodiscard]] vote vote_of(const renew_reply& reply) noexcept {
+    switch (reply.result) {
+        case renew_reply::outcome::renewed:
+            return vote::done;
+        case renew_reply::outcome::gone:
+            return vote::gone;
+        case renew_reply::outcome::failed:
+            break;
+    }
+    return vote::failed;
+}
+
+}  // namespace
+
+/// Under the mutex.
+owner_id quorum_engine::owner_at_members(const hold_key& key) const {
+    const auto found = holds_.find(key);
+    return member_owner(key.second, found == holds_.end() ? 0 : found->second.attempt);
+}
+
+void quorum_engine::renew(std::vector<renew_request> batch, call how,
+                          completion<std::vector<renew_reply>> done) {
+    auto what = std::make_shared<renewal>();
+    what->done = std::move(done);
+    failure late = lateness(how);
+    {
+        const std::lock_guard lock{guard_};
+        for (auto& request : batch) {
+            const hold_key key{request.name, request.owner};
+            const auto found = holds_.find(key);
+            what->items.push_back({key,
+                                   request.mode,
+                                   found == holds_.end() ? 0 : found->second.generation,
+                                   core::quorum_tally{members_.size()},
+                                   {},
+                                   {},
+                                   std::vector<failure>(members_.size())});
+            request.owner = owner_at_members(key);
+        }
+    }
+    if (late || batch.empty()) {
+        what->done(
+            std::vector<renew_reply>(batch.size(), {renew_reply::outcome::failed, std::move(late)}));
+        return;
+    }
+    const auto order = asking_order();
+    for (const auto member : order) {
+        const auto share = share_of(how, how.deadline, member == order.back());
+        const bool called = use(member, [&](engine& store) {
+            store.renew(batch, share, [this, what, member](std::vector<renew_reply> replies) {
+                renewals_answered(what, member, std::move(replies));
+            });
+        });
+        if (!called) {
+            renewals_answered(what, member,
+                              std::vector<renew_reply>(
+                                  batch.size(), {renew_reply::outcome::failed,
+                                                 {errc::shut_down, "the client has been shut down"}}));
+        }
+    }
+}
+
+void quorum_engine::renewals_answered(const std::shared_ptr<renewal>& what, std::size_t member,
+                                      std::vector<renew_reply> replies) {
+    struct missing_part {
+        std::size_t member;
+        const renewal::item* of;
+    };
+    std::vector<missing_part> repairs;
+    completion<std::vector<renew_reply>> done;
+    std::vector<renew_reply> answer;
+    {
+        const std::lock_guard lock{guard_};
+        replies.resize(what->items.size());
+        bool decided = true;
+        for (std::size_t index = 0; index < replies.size(); ++index) {
+            auto& item = what->items[index];
+            note_answer(member, replies[index].error);
+            item.votes.add(vote_of(replies[index]));
+            if (replies[index].result == renew_reply::outcome::gone) {
+                keep_reason(item.why_gone, replies[index].error);
+                // What was taken away by force is not given back.
+                if (replies[index].error.code != errc::revoked) {
+                    item.missing.push_back(member);
+                }
+            } else {
+                item.failures[member] = replies[index].error;
+            }
+            decided = decided && item.votes.result() != verdict::open;
+            if (item.votes.result() == verdict::done) {
+                for (const auto each : std::exchange(item.missing, {})) {
+                    repairs.push_back({each, &item});
+                }
+            }
+        }
+        if (decided && what->done) {
+            std::transform(what->items.begin(), what->items.end(), std::back_inserter(answer),
+                           [&](const auto& item) { return outcome_of(item, names_); });
+            done = std::exchange(what->done, {});
+        }
+    }
+    // Not a vote in this renewal: a member that has just been told does not prove that nobody else was
+    // let in before.
+    for (const auto& [where, of] : repairs) {
+        repair(where, of->key, of->generation, of->mode);
+    }
+    if (done) {
+        done(std::move(answer));
+    }
+}
+
+/// Gives a member that lost the claim the claim again, unless anything has changed since it said so.
+void quorum_engine::repair(std::size_t member, const hold_key& key, std::uint64_t generation,
+                           claim_mode mode) {
+    acquire_request request;
+    const auto unchanged = [&](const hold& of) {
+        return of.is == hold::state::held && of.generation == generation;
+    };
+    {
+        const std::lock_guard lock{guard_};
+        const auto found = holds_.find(key);
+        if (found == holds_.end() || !unchanged(found->second) || found->second.asking ||
+            found->second.mode != mode) {
+            return;
+        }
+        auto& of = found->second;
+        ++of.unanswered;
+        ++of.being_repaired[member];
+        request = {.name = key.first,
+                   .mode = mode,
+                   .owner = member_owner(key.second, of.attempt),
+                   .ttl = of.ttl,
+                   .token_count = of.token_count,
+                   .kind = of.kind,
+                   .token_floor = tokens_agree_ ? of.token : fencing_token{}};
+    }
+    const auto owner = request.owner;
+    const auto kind = request.kind;
+    const auto deadline = now() + quiet_timeout;
+    use(member, [&](engine& store) {
+        store.acquire(std::move(request), {deadline, caller::must_not_block},
+                      [this, key, member, mode](const acquire_reply& reply) {
+                          const std::lock_guard lock{guard_};
+                          note_answer(member, reply.error);
+                          if (const auto found = holds_.find(key); found != holds_.end()) {
+                              auto& of = found->second;
+                              of.unanswered -= of.unanswered > 0 ? 1 : 0;
+                              const bool late_share = mode == claim_mode::shared &&
+                                                      reply.error.code == errc::outcome_unknown;
+                              of.unsteady[member] = of.unsteady[member] || late_share;
+                          }
+                      });
+    });
+    bool let_go_meanwhile = true;
+    {
+        const std::lock_guard lock{guard_};
+        if (const auto found = holds_.find(key); found != holds_.end()) {
+            --found->second.being_repaired[member];
+            let_go_meanwhile = found->second.is != hold::state::held;
+        }
+    }
+    if (let_go_meanwhile) {
+        // Its release may have overtaken the repair.
+        release_quietly(member, key, owner, mode, kind);
+    }
+}
+
+/// Nobody waits for the answer. If there is none, the next request of the same owner tries again.
+void quorum_engine::release_quietly(std::size_t member, const hold_key& key, const owner_id& owner,
+                                    claim_mode mode, lock_kind kind) {
+    release_request request{.name = key.first, .mode = mode, .owner = owner, .kind = kind};
+    const auto deadline = now() + quiet_timeout;
+    use(member, [&](engine& store) {
+        store.release(std::move(request), {deadline, caller::must_not_block},
+                      [this, key, member, owner](const release_reply& reply) {
+                          const std::lock_guard lock{guard_};
+                          note_answer(member, reply.error);
+                          const auto found = holds_.find(key);
+                          if (found != holds_.end() && reply.result == release_reply::outcome::failed &&
+                              found->second.leftovers.size() < members_.size()) {
+                              found->second.leftovers.emplace_back(member, owner);
+                          }
+                      });
+    });
+}
+
+void quorum_engine::release(release_request request, call how, completion<release_reply> done) {
+    auto bad = check_request(request, promises_);
+    if (!bad) {
+        bad = lateness(how);
+    }
+    if (bad) {
+        done({release_reply::outcome::failed, 0, std::move(bad)});
+        return;
+    }
+    auto what = std::make_shared<giving_back>(giving_back{{request.name, request.owner},
+                                                          core::quorum_tally{members_.size()},
+                                                          std::vector<failure>(members_.size()),
+                                                          std::move(done)});
+    const auto ttl = begin_letting_go(*what, request);
+    const auto order = asking_order();
+    const auto deadline = now() + member_timeout(ttl);
+    for (const auto member : order) {
+        const auto share = share_of(how, deadline, member == order.back());
+        const bool called = use(member, [&](engine& store) {
+            store.release(request, share, [this, what, member](release_reply reply) {
+                release_answered(*what, member, std::move(reply));
+            });
+        });
+        if (!called) {
+            release_answered(*what, member,
+                             {release_reply::outcome::failed,
+                              0,
+                              {errc::shut_down, "the client has been shut down"}});
+        }
+    }
+}
+
+/// From now on nothing makes the claim anew. The ttl that it had.
+std::chrono::milliseconds quorum_engine::begin_letting_go(giving_back& what, release_request& request) {
+    std::vector<std::pair<std::size_t, owner_id>> leftovers;
+    std::chrono::milliseconds ttl{std::chrono::hours{1}};
+    {
+        const std::lock_guard lock{guard_};
+        request.owner = owner_at_members(what.key);
+        if (const auto found = holds_.find(what.key); found != holds_.end()) {
+            auto& of = found->second;
+            of.is = hold::state::letting_go;
+            what.generation = ++of.generation;
+            of.forget_at = now() + std::max(of.ttl, request.linger) + memory_of_attempts;
+            leftovers = std::exchange(of.leftovers, {});
+            ttl = of.ttl.count() > 0 ? of.ttl : ttl;
+            if (of.asking) {
+                of.asking->machine.stop_raising();
+            }
+        }
+    }
+    for (const auto& [member, owner] : leftovers) {
+        release_quietly(member, what.key, owner, request.mode, request.kind);
+    }
+    return ttl;
+}
+
+void quorum_engine::release_answered(giving_back& what, std::size_t member, release_reply reply) {
+    using outcome = release_reply::outcome;
+    completion<release_reply> finish;
+    release_reply answer;
+    {
+        const std::lock_guard lock{guard_};
+        note_answer(member, reply.error);
+        what.votes.add(reply.result == outcome::released ? vote::done
+                       : reply.result == outcome::gone   ? vote::gone
+                                                         : vote::failed);
+        what.others_waiting = std::max(what.others_waiting, reply.others_waiting);
+        what.any_released = what.any_released || reply.result == outcome::released;
+        if (reply.result == outcome::gone) {
+            keep_reason(what.why_gone, reply.error);
+        } else {
+            what.failures[member] = std::move(reply.error);
+        }
+        const auto result = what.votes.result();
+        if (result == verdict::open || !what.done) {
+            return;
+        }
+        if (result == verdict::failed) {
+            answer.error = core::combined_failure(names_, what.failures);
+            if (what.any_released) {
+                answer.error.code = errc::outcome_unknown;
+            }
+        } else {
+            let_go(what.key, what.generation);
+            answer = result == verdict::done
+                         ? release_reply{outcome::released, what.others_waiting, {}}
+                         : release_reply{outcome::gone, what.others_waiting, what.why_gone};
+        }
+        finish = std::exchange(what.done, {});
+    }
+    finish(std::move(answer));
+}
+
+/// A majority is free of it. Under the mutex.
+void quorum_engine::let_go(const hold_key& key, std::uint64_t generation) {
+    const auto found = holds_.find(key);
+    if (found == holds_.end() || found->second.is != hold::state::letting_go ||
+        found->second.generation != generation) {
+        return;
+    }
+    auto& of = found->second;
+    if (of.unanswered == 0 && !of.asking) {
+        holds_.erase(found);
+        return;
+    }
+    // What still may arrive at a member must not meet the same owner again.
+    ++of.attempt;
+    of.is = hold::state::idle;
+    of.forget_at = now() + memory_of_attempts;
+}
+
+}  // namespace holdfast::engines::quorums

@@ -1,0 +1,184 @@
+#include <quorum/late_member.hpp>
+
+#include <utility>
+
+namespace holdfast::engines::quorums {
+
+/// What a watch on a store that is not there yet waits with.
+struct late_member::late_watch {
+    std::string name;
+    lock_kind kind{};
+    std::function<void()> hint;
+    std::mutex guard;
+    std::unique_ptr<subscription> real;
+    bool ended{};
+
+    void begin(engine& store) {
+        {
+            const std::lock_guard lock{guard};
+            if (ended) {
+                return;
+            }
+        }
+        auto watch = store.watch(name, kind, hint);
+        const bool active = watch->active();
+        {
+            const std::lock_guard lock{guard};
+            if (!ended) {
+                real = std::move(watch);
+            }
+        }
+        if (active) {
+            hint();
+        }
+    }
+};
+
+class late_member::late_subscription final : public subscription {
+public:
+    explicit late_subscription(std::shared_ptr<late_watch> what) : what_{std::move(what)} {}
+    ~late_subscription() override {
+        std::unique_ptr<subscription> last;
+        const std::lock_guard lock{what_->guard};
+        what_->ended = true;
+        last = std::move(what_->real);
+    }
+    [[nodiscard]] bool active() const noexcept override {
+        const std::lock_guard lock{what_->guard};
+        return what_->real && what_->real->active();
+    }
+
+private:
+    std::shared_ptr<late_watch> what_;
+};
+
+late_member::late_member(std::string address, guarantees assumed, failure why)
+    : address_{std::move(address)}, assumed_{std::move(assumed)}, why_{std::move(why)} {}
+
+late_member::~late_member() = default;
+
+void late_member::adopt(std::unique_ptr<engine> store) {
+    std::vector<std::weak_ptr<late_watch>> waiting;
+    engine* opened{};
+    {
+        const std::lock_guard lock{guard_};
+        owned_ = std::move(store);
+        opened = owned_.get();
+        if (callbacks_.holds_may_have_changed || callbacks_.turn_of) {
+            opened->attach(callbacks_);
+        }
+        opened_.store(opened, std::memory_order_release);
+        waiting = std::exchange(watches_, {});
+    }
+    for (const auto& each : waiting) {
+        if (const auto watch = each.lock()) {
+            watch->begin(*opened);
+        }
+    }
+}
+
+void late_member::explain(failure why) {
+    const std::lock_guard lock{guard_};
+    why_ = std::move(why);
+}
+
+failure late_member::trouble() const {
+    const std::lock_guard lock{guard_};
+    return {errc::store_unavailable, why_.detail};
+}
+
+template <class Reply>
+void late_member::refuse(const completion<Reply>& done) const {
+    Reply reply;
+    reply.error = trouble();
+    done(std::move(reply));
+}
+
+void late_member::attach(client_callbacks callbacks) {
+    const std::lock_guard lock{guard_};
+    callbacks_ = std::move(callbacks);
+    if (owned_) {
+        owned_->attach(callbacks_);
+    }
+}
+
+void late_member::acquire(acquire_request request, call how, completion<acquire_reply> done) {
+    if (auto* const there = store()) {
+        there->acquire(std::move(request), how, std::move(done));
+        return;
+    }
+    refuse(done);
+}
+
+void late_member::renew(std::vector<renew_request> batch, call how,
+                        completion<std::vector<renew_reply>> done) {
+    if (auto* const there = store()) {
+        there->renew(std::move(batch), how, std::move(done));
+        return;
+    }
+    done(std::vector<renew_reply>(batch.size(), {renew_reply::outcome::failed, trouble()}));
+}
+
+void late_member::release(release_request request, call how, completion<release_reply> done) {
+    if (auto* const there = store()) {
+        there->release(std::move(request), how, std::move(done));
+        return;
+    }
+    refuse(done);
+}
+
+void late_member::revoke(revoke_request request, call how, completion<revoke_reply> done) {
+    if (auto* const there = store()) {
+        there->revoke(std::move(request), how, std::move(done));
+        return;
+    }
+    refuse(done);
+}
+
+void late_member::inspect(std::string name, call how, completion<inspect_reply> done) {
+    if (auto* const there = store()) {
+        there->inspect(std::move(name), how, std::move(done));
+        return;
+    }
+    refuse(done);
+}
+
+void late_member::list(list_request request, call how, completion<list_reply> done) {
+    if (auto* const there = store()) {
+        there->list(std::move(request), how, std::move(done));
+        return;
+    }
+    refuse(done);
+}
+
+void late_member::latch(latch_request request, call how, completion<latch_reply> done) {
+    if (auto* const there = store()) {
+        there->latch(std::move(request), how, std::move(done));
+        return;
+    }
+    refuse(done);
+}
+
+store_instance late_member::instance(const std::string& name) const {
+    const auto* const there = store();
+    return there != nullptr ? there->instance(name) : store_instance{};
+}
+
+std::unique_ptr<subscription> late_member::watch(std::string name, lock_kind kind,
+                                                 std::function<void()> hint) {
+    const auto waiting = std::make_shared<late_watch>();
+    waiting->name = std::move(name);
+    waiting->kind = kind;
+    waiting->hint = std::move(hint);
+    {
+        const std::lock_guard lock{guard_};
+        if (!owned_) {
+            std::erase_if(watches_, [](const auto& each) { return each.expired(); });
+            watches_.push_back(waiting);
+            return std::make_unique<late_subscription>(waiting);
+        }
+    }
+    return store()->watch(std::move(waiting->name), kind, std::move(waiting->hint));
+}
+
+}  // namespace holdfast::engines::quorums

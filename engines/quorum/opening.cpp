@@ -1,0 +1,324 @@
+#include <quorum/opening.hpp>
+
+#include <common/quiet_thread.hpp>
+#include <quorum/engine.hpp>
+#include <quorum/late_member.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <condition_variable>
+#include <exception>
+#include <map>
+#include <set>
+#include <stop_token>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace holdfast::engines {
+
+std::unique_ptr<engine> open_quorum(std::string_view rest, const client_identity& identity);
+
+std::unique_ptr<engine> open_quorum(std::string_view rest, const client_identity& identity) {
+    return open_quorum(quorums::parse_quorum(rest), identity);
+}
+
+}  // namespace holdfast::engines
+
+namespace holdfast::engines::quorums {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+[[noreturn]] void refuse(std::string why) {
+    failure{errc::bad_configuration, std::move(why)}.raise("quorum:");
+}
+
+[[nodiscard]] milliseconds parse_duration(std::string_view name, std::string_view text) {
+    const std::map<std::string_view, milliseconds> units{{"ms", milliseconds{1}},
+                                                         {"s", std::chrono::seconds{1}},
+                                                         {"m", std::chrono::minutes{1}},
+                                                         {"h", std::chrono::hours{1}}};
+    std::uint32_t number{};
+    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const auto unit = units.find({end, static_cast<std::size_t>(text.data() + text.size() - end)});
+    if (problem != std::errc{} || unit == units.end()) {
+        refuse("write " + std::string{name} + " as 500ms, 30s, 2m or 1h");
+    }
+    return number * unit->second;
+}
+
+void parse_option(std::string_view text, quorum& result) {
+    const auto equals = text.find('=');
+    const auto name = text.substr(0, equals);
+    const auto value =
+        parse_duration(name, equals == std::string_view::npos ? "" : text.substr(equals + 1));
+    if (name == "member_timeout") {
+        result.member_timeout = value;
+    } else if (name == "drift") {
+        result.drift = value;
+    } else if (name == "restart_grace") {
+        result.restart_grace = value;
+    } else {
+        refuse("options are member_timeout, drift and restart_grace");
+    }
+}
+
+[[nodiscard]] std::vector<std::string_view> split(std::string_view text, std::string_view separators) {
+    std::vector<std::string_view> parts;
+    while (true) {
+        const auto begin = text.find_first_not_of(separators);
+        if (begin == std::string_view::npos) {
+            return parts;
+        }
+        text.remove_prefix(begin);
+        const auto length = std::min(text.find_first_of(separators), text.size());
+        parts.push_back(text.substr(0, length));
+        text.remove_prefix(length);
+    }
+}
+
+/// What became of opening one store.
+struct attempt {
+    std::unique_ptr<engine> store;
+    failure why;
+};
+
+[[nodiscard]] attempt try_open(const std::string& address, const client_identity& identity) {
+    attempt result;
+    try {
+        result.store = open(address, identity);
+    } catch (const std::system_error& error) {
+        const bool ours = error.code().category() == error_category();
+        result.why = {ours ? static_cast<errc>(error.code().value()) : errc::store_error, error.what()};
+    } catch (const std::exception& error) {
+        result.why = {errc::store_error, error.what()};
+    }
+    return result;
+}
+
+/// All at the same time: a store that does not answer must not delay the others.
+[[nodiscard]] std::vector<attempt> try_open_all(const std::vector<std::string>& stores,
+                                                const client_identity& identity) {
+    std::vector<attempt> results(stores.size());
+    std::vector<std::jthread> workers;
+    for (std::size_t index = 1; index < stores.size(); ++index) {
+        workers.push_back(
+            quiet_thread([&, index] { results[index] = try_open(stores[index], identity); }));
+    }
+    results.front() = try_open(stores.front(), identity);
+    workers.clear();
+    return results;
+}
+
+/// Whether `there` may vote where `wanted` has been promised.
+[[nodiscard]] failure check_promises(const guarantees& there, const guarantees& wanted) {
+    const bool fits = there.reach >= wanted.reach && there.tokens >= wanted.tokens &&
+                      (there.shared || !wanted.shared) && (there.replicas || !wanted.replicas) &&
+                      (there.token_floor || !wanted.token_floor) &&
+                      there.minimum_ttl <= wanted.minimum_ttl;
+    return fits ? failure{}
+                : failure{errc::bad_configuration, "this store promises less than the other members"};
+}
+
+/// A quorum of which some stores were not there, with the thread that goes on trying.
+class incomplete_quorum final : public engine {
+public:
+    struct missing {
+        std::string address;
+        late_member* place;
+    };
+
+    incomplete_quorum(std::unique_ptr<engine> inner, std::vector<missing> missing_ones,
+                      std::vector<const engine*> present, const client_identity& identity)
+        : inner_{std::move(inner)},
+          missing_{std::move(missing_ones)},
+          present_{std::move(present)},
+          identity_{identity},
+          opener_{quiet_thread([this](const std::stop_token& stop) { go_on(stop); })} {}
+
+    [[nodiscard]] const guarantees& promises() const noexcept override { return inner_->promises(); }
+    [[nodiscard]] const std::string& address() const noexcept override { return inner_->address(); }
+    void attach(client_callbacks callbacks) override { inner_->attach(std::move(callbacks)); }
+    void acquire(acquire_request request, call how, completion<acquire_reply> done) override {
+        inner_->acquire(std::move(request), how, std::move(done));
+    }
+    void renew(std::vector<renew_request> batch, call how,
+               completion<std::vector<renew_reply>> done) override {
+        inner_->renew(std::move(batch), how, std::move(done));
+    }
+    void release(release_request request, call how, completion<release_reply> done) override {
+        inner_->release(std::move(request), how, std::move(done));
+    }
+    void revoke(revoke_request request, call how, completion<revoke_reply> done) override {
+        inner_->revoke(std::move(request), how, std::move(done));
+    }
+    void inspect(std::string name, call how, completion<inspect_reply> done) override {
+        inner_->inspect(std::move(name), how, std::move(done));
+    }
+    void list(list_request request, call how, completion<list_reply> done) override {
+        inner_->list(std::move(request), how, std::move(done));
+    }
+    void latch(latch_request request, call how, completion<latch_reply> done) override {
+        inner_->latch(std::move(request), how, std::move(done));
+    }
+    [[nodiscard]] std::unique_ptr<subscription> watch(std::string name, lock_kind kind,
+                                                      std::function<void()> hint) override {
+        return inner_->watch(std::move(name), kind, std::move(hint));
+    }
+
+private:
+    void go_on(const std::stop_token& stop) {
+        constexpr milliseconds first_pause{100};
+        constexpr milliseconds longest_pause{5000};
+        auto pause = first_pause;
+        while (!missing_.empty() && wait(stop, pause)) {
+            std::erase_if(missing_,
+                          [&](const missing& one) { return !stop.stop_requested() && opens(one); });
+            pause = std::min(2 * pause, longest_pause);
+        }
+    }
+
+    /// False: there is nothing more to wait for.
+    [[nodiscard]] bool wait(const std::stop_token& stop, milliseconds pause) {
+        std::unique_lock lock{guard_};
+        wake_.wait_for(lock, stop, pause, [] { return false; });
+        return !stop.stop_requested();
+    }
+
+    [[nodiscard]] bool opens(const missing& one) {
+        auto result = try_open(one.address, identity_);
+        if (result.store) {
+            result.why = check_promises(result.store->promises(), promises());
+        }
+        if (result.store && !result.why) {
+            auto known = present_;
+            known.push_back(result.store.get());
+            result.why = check_distinct(known);
+        }
+        if (result.why) {
+            one.place->explain(std::move(result.why));
+            return false;
+        }
+        present_.push_back(result.store.get());
+        one.place->adopt(std::move(result.store));
+        return true;
+    }
+
+    std::unique_ptr<engine> inner_;
+    std::vector<missing> missing_;
+    std::vector<const engine*> present_;
+    const client_identity identity_;
+    std::mutex guard_;
+    std::condition_variable_any wake_;
+    std::jthread opener_;
+};
+
+/// A quorum needs a majority to begin with, and addresses that make sense.
+void check_attempts(const std::vector<attempt>& attempts, const std::vector<std::string>& names) {
+    std::vector<failure> failures;
+    std::size_t open = 0;
+    for (const auto& each : attempts) {
+        failures.push_back(each.why);
+        open += each.store ? 1 : 0;
+        if (each.why.code == errc::bad_configuration || each.why.code == errc::invalid_argument) {
+            each.why.raise("cannot use the quorum");
+        }
+    }
+    if (open < core::majority_of(attempts.size())) {
+        core::combined_failure(names, failures).raise("cannot use the quorum");
+    }
+}
+
+void check_stores(const quorum& stores) {
+    if (stores.stores.empty()) {
+        refuse("name at least one store: quorum:redis://a redis://b redis://c");
+    }
+    std::set<std::string> distinct;
+    for (const auto& each : stores.stores) {
+        if (!distinct.insert(each).second) {
+            refuse(without_secrets(each) + " is named twice; it has one vote");
+        }
+        if (each.rfind("quorum:", 0) == 0) {
+            refuse("a quorum cannot be a member of another");
+        }
+        if (each.find_first_of(" \t\n\r") != std::string::npos) {
+            refuse(without_secrets(each) + " has white space in it");
+        }
+    }
+    const bool sane = stores.restart_grace.count() >= 0 &&
+                      stores.member_timeout.value_or(milliseconds{1}).count() > 0 &&
+                      stores.drift.value_or(milliseconds{0}).count() >= 0;
+    if (!sane) {
+        refuse("member_timeout must be positive, drift and restart_grace not negative");
+    }
+}
+
+}  // namespace
+
+quorum parse_quorum(std::string_view rest) {
+    quorum result;
+    for (const auto part : split(rest, " \t\r\n")) {
+        if (part.front() != '?') {
+            result.stores.emplace_back(part);
+            continue;
+        }
+        for (const auto option : split(part.substr(1), "&")) {
+            parse_option(option, result);
+        }
+    }
+    return result;
+}
+
+std::string without_secrets(std::string_view address) {
+    const auto slashes = address.find("://");
+    address = address.substr(0, address.find('?'));
+    if (slashes == std::string_view::npos) {
+        return std::string{address};
+    }
+    const auto at = address.rfind('@');
+    const auto host = at == std::string_view::npos ? slashes + 3 : at + 1;
+    return std::string{address.substr(0, slashes + 3)} + std::string{address.substr(host)};
+}
+
+}  // namespace holdfast::engines::quorums
+
+namespace holdfast::engines {
+
+std::unique_ptr<engine> open_quorum(const quorum& stores, const client_identity& identity) {
+    using namespace quorums;
+    check_stores(stores);
+    auto attempts = try_open_all(stores.stores, identity);
+    std::vector<std::string> names;
+    for (std::size_t index = 0; index < attempts.size(); ++index) {
+        const auto& one = attempts[index].store;
+        names.push_back(one ? one->address() : without_secrets(stores.stores[index]));
+    }
+    check_attempts(attempts, names);
+    const auto any = std::find_if(attempts.begin(), attempts.end(),
+                                  [](const attempt& one) { return one.store != nullptr; });
+    const auto assumed = any->store->promises();
+    std::vector<std::unique_ptr<engine>> members;
+    std::vector<const engine*> present;
+    std::vector<incomplete_quorum::missing> missing;
+    for (std::size_t index = 0; index < attempts.size(); ++index) {
+        if (attempts[index].store) {
+            present.push_back(attempts[index].store.get());
+            members.push_back(std::move(attempts[index].store));
+            continue;
+        }
+        auto late = std::make_unique<late_member>(names[index], assumed, attempts[index].why);
+        missing.push_back({stores.stores[index], late.get()});
+        members.push_back(std::move(late));
+    }
+    const quorum_options options{stores.member_timeout, stores.drift, stores.restart_grace, {}};
+    auto whole = make_quorum(std::move(members), options);
+    if (missing.empty()) {
+        return whole;
+    }
+    return std::make_unique<incomplete_quorum>(std::move(whole), std::move(missing), std::move(present),
+                                               identity);
+}
+
+}  // namespace holdfast::engines

@@ -1,0 +1,328 @@
+#include <quorum/engine.hpp>
+
+#include <common/validate.hpp>
+#include <quorum/merge.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+/// What people ask a quorum, and the force release.
+namespace holdfast::engines::quorums {
+
+/// One name, looked at on all members.
+struct inspection {
+    std::string name;
+    std::vector<std::optional<lock_info>> answers;
+    std::vector<failure> failures;
+    std::size_t awaited{};
+    std::function<void(inspection&)> done;
+
+    [[nodiscard]] std::size_t answered() const {
+        return static_cast<std::size_t>(std::count_if(
+            answers.begin(), answers.end(), [](const auto& each) { return each.has_value(); }));
+    }
+    [[nodiscard]] bool enough() const { return answered() >= core::majority_of(answers.size()); }
+};
+
+/// A page of a list, in the making: the names that one member knows, then those that only the next
+/// ones know.
+struct listing {
+    list_request request;
+    call how;
+    completion<list_reply> done;
+    std::size_t member{};
+    std::string cursor{};
+    list_reply reply{};
+    std::size_t names_out{};
+    std::size_t pages_left{};
+    std::vector<failure> failures{};
+};
+
+namespace {
+
+using vote = core::quorum_tally::vote;
+using verdict = core::quorum_tally::verdict;
+
+const failure shut_down{errc::shut_down, "the client has been shut down"};
+
+/// The hold that is meant, under the owner that the member knows it by.
+[[nodiscard]] const holder_info* find_holder(const lock_info& info, const revoke_request& request) {
+    const auto found =
+        std::find_if(info.holders.begin(), info.holders.end(), [&](const holder_info& holder) {
+            return outer_owner(holder.owner) == request.owner && holder.token == request.token;
+        });
+    return found == info.holders.end() ? nullptr : &*found;
+}
+
+[[nodiscard]] bool has_holders(const std::optional<lock_info>& info) {
+    return info && !info->holders.empty();
+}
+
+/// "<member>:<its own cursor>"
+[[nodiscard]] failure parse_cursor(const std::string& from, std::size_t members, listing& what) {
+    if (from.empty()) {
+        return {};
+    }
+    const auto colon = from.find(':');
+    const auto* const end = from.data() + (colon == std::string::npos ? 0 : colon);
+    const auto [stopped, problem] = std::from_chars(from.data(), end, what.member);
+    if (colon == std::string::npos || problem != std::errc{} || stopped != end ||
+        what.member >= members) {
+        return {errc::invalid_argument, "this is not where a list of a quorum goes on"};
+    }
+    what.cursor = from.substr(colon + 1);
+    return {};
+}
+
+}  // namespace
+
+void quorum_engine::inspect_members(std::string name, call how, std::function<void(inspection&)> done) {
+    auto what = std::make_shared<inspection>();
+    what->name = std::move(name);
+    what->answers.resize(members_.size());
+    what->failures.resize(members_.size());
+    what->awaited = members_.size();
+    what->done = std::move(done);
+    const auto order = asking_order();
+    const auto deadline = query_deadline(how);
+    const auto answered = [this, what](std::size_t member, inspect_reply reply) {
+        std::function<void(inspection&)> finish;
+        {
+            const std::lock_guard lock{guard_};
+            note_answer(member, reply.error);
+            --what->awaited;
+            if (!what->done) {
+                return;
+            }
+            what->failures[member] = reply.error;
+            if (!reply.error) {
+                what->answers[member] = std::move(reply.info);
+            }
+            const auto suspects =
+                static_cast<std::size_t>(std::count(suspects_.begin(), suspects_.end(), true));
+            const bool rest_is_suspect = what->enough() && what->awaited <= suspects && [&] {
+                for (std::size_t each = 0; each < members_.size(); ++each) {
+                    if (!suspects_[each] && !what->answers[each] && !what->failures[each]) {
+                        return false;
+                    }
+                }
+                return true;
+            }();
+            if (what->awaited > 0 && !rest_is_suspect) {
+                return;
+            }
+            finish = std::exchange(what->done, {});
+        }
+        finish(*what);
+    };
+    for (const auto member : order) {
+        const auto share = share_of(how, deadline, member == order.back());
+        const bool called = use(member, [&](engine& store) {
+            store.inspect(what->name, share, [answered, member](inspect_reply reply) {
+                answered(member, std::move(reply));
+            });
+        });
+        if (!called) {
+            answered(member, {{}, shut_down});
+        }
+    }
+}
+
+void quorum_engine::inspect(std::string name, call how, completion<inspect_reply> done) {
+    inspect_reply reply;
+    reply.error = check_name(name);
+    if (!reply.error) {
+        reply.error = lateness(how);
+    }
+    if (reply.error) {
+        done(std::move(reply));
+        return;
+    }
+    inspect_members(std::move(name), how, [this, done = std::move(done)](inspection& seen) {
+        inspect_reply answer;
+        if (seen.enough()) {
+            answer.info = merge(seen.name, seen.answers);
+        } else {
+            answer.error = core::combined_failure(names_, seen.failures);
+        }
+        done(std::move(answer));
+    });
+}
+
+void quorum_engine::revoke(revoke_request request, call how, completion<revoke_reply> done) {
+    auto bad = check_request(request, promises_);
+    if (!bad) {
+        bad = lateness(how);
+    }
+    if (bad) {
+        done({revoke_reply::outcome::failed, std::move(bad)});
+        return;
+    }
+    struct state {
+        core::quorum_tally votes;
+        std::vector<failure> failures;
+        completion<revoke_reply> done;
+    };
+    auto what = std::make_shared<state>(state{core::quorum_tally{members_.size()},
+                                              std::vector<failure>(members_.size()), std::move(done)});
+    const auto voted = [this, what](std::size_t member, vote one, failure error) {
+        completion<revoke_reply> finish;
+        revoke_reply answer;
+        {
+            const std::lock_guard lock{guard_};
+            note_answer(member, error);
+            what->votes.add(one);
+            what->failures[member] = std::move(error);
+            const auto result = what->votes.result();
+            if (result == verdict::open || !what->done) {
+                return;
+            }
+            answer.result = result == verdict::done   ? revoke_reply::outcome::revoked
+                            : result == verdict::gone ? revoke_reply::outcome::gone
+                                                      : revoke_reply::outcome::failed;
+            if (result == verdict::failed) {
+                answer.error = core::combined_failure(names_, what->failures);
+            }
+            finish = std::exchange(what->done, {});
+        }
+        finish(std::move(answer));
+    };
+    for (std::size_t member = 0; member < members_.size(); ++member) {
+        // Members may know the owner by different numbers: each is asked first.
+        const auto seen = [this, member, request, how, voted](const inspect_reply& reply) {
+            const auto* const holder = reply.error ? nullptr : find_holder(reply.info, request);
+            if (holder == nullptr) {
+                voted(member, reply.error ? vote::failed : vote::gone, reply.error);
+                return;
+            }
+            auto exact = request;
+            exact.owner = holder->owner;
+            const bool called = use(member, [&](engine& store) {
+                store.revoke(exact, {how.deadline, caller::must_not_block},
+                             [voted, member](const revoke_reply& answer) {
+                                 voted(member,
+                                       answer.result == revoke_reply::outcome::revoked ? vote::done
+                                       : answer.result == revoke_reply::outcome::gone  ? vote::gone
+                                                                                       : vote::failed,
+                                       answer.error);
+                             });
+            });
+            if (!called) {
+                voted(member, vote::failed, shut_down);
+            }
+        };
+        const bool called = use(member, [&](engine& store) {
+            store.inspect(request.name, {how.deadline, caller::must_not_block}, seen);
+        });
+        if (!called) {
+            voted(member, vote::failed, shut_down);
+        }
+    }
+}
+
+void quorum_engine::list(list_request request, call how, completion<list_reply> done) {
+    auto what = std::make_shared<listing>();
+    auto bad = check_request(request, promises_);
+    if (!bad) {
+        bad = parse_cursor(request.from, members_.size(), *what);
+    }
+    if (!bad) {
+        bad = lateness(how);
+    }
+    if (bad) {
+        list_reply reply;
+        reply.error = std::move(bad);
+        done(std::move(reply));
+        return;
+    }
+    what->request = std::move(request);
+    what->how = how;
+    what->done = std::move(done);
+    what->pages_left = 2 * members_.size();
+    what->failures.resize(members_.size());
+    list_page(what);
+}
+
+/// Asks the member whose turn it is for what still fits.
+void quorum_engine::list_page(const std::shared_ptr<listing>& what) {
+    const auto room = what->request.limit - what->reply.locks.size();
+    const bool over = what->member == members_.size();
+    const auto failed = static_cast<std::size_t>(
+        std::count_if(what->failures.begin(), what->failures.end(),
+                      [](const failure& why) { return static_cast<bool>(why); }));
+    if (failed > members_.size() - core::majority_of(members_.size())) {
+        what->reply.error = core::combined_failure(names_, what->failures);
+        what->reply.locks.clear();
+        what->done(std::move(what->reply));
+        return;
+    }
+    if (over || room == 0 || what->pages_left == 0) {
+        what->reply.next = over ? "" : std::to_string(what->member) + ":" + what->cursor;
+        what->done(std::move(what->reply));
+        return;
+    }
+    --what->pages_left;
+    const auto member = what->member;
+    const bool called = use(member, [&](engine& store) {
+        store.list({what->request.prefix, what->cursor, room},
+                   {what->how.deadline, caller::must_not_block}, [this, what, member](list_reply page) {
+                       {
+                           const std::lock_guard lock{guard_};
+                           note_answer(member, page.error);
+                       }
+                       list_names(what, std::move(page));
+                   });
+    });
+    if (!called) {
+        what->reply.error = shut_down;
+        what->done(std::move(what->reply));
+    }
+}
+
+/// Looks at every name of a page on all members. What an earlier member knows too has been listed with
+/// that one.
+void quorum_engine::list_names(const std::shared_ptr<listing>& what, list_reply page) {
+    const auto member = what->member;
+    what->cursor = page.next;
+    what->failures[member] = page.error;
+    if (page.next.empty()) {
+        ++what->member;  // a member that does not answer knows nothing that a majority does not
+    }
+    what->names_out = page.locks.size() + 1;
+    const auto looked_at = [this, what] {
+        {
+            const std::lock_guard lock{guard_};
+            if (--what->names_out > 0) {
+                return;
+            }
+        }
+        if (what->reply.error) {
+            what->reply.locks.clear();
+            what->done(std::move(what->reply));
+            return;
+        }
+        list_page(what);
+    };
+    for (const auto& lock : page.locks) {
+        inspect_members(lock.name, {what->how.deadline, caller::must_not_block},
+                        [this, what, member, looked_at](inspection& seen) {
+                            const auto before =
+                                seen.answers.begin() + static_cast<std::ptrdiff_t>(member);
+                            const bool listed = std::any_of(seen.answers.begin(), before, has_holders);
+                            auto info = merge(seen.name, seen.answers);
+                            {
+                                const std::lock_guard guard{guard_};
+                                if (!seen.enough()) {
+                                    what->reply.error = core::combined_failure(names_, seen.failures);
+                                } else if (!listed && !info.holders.empty()) {
+                                    what->reply.locks.push_back(std::move(info));
+                                }
+                            }
+                            looked_at();
+                        });
+    }
+    looked_at();
+}
+
+}  // namespace holdfast::engines::quorums
