@@ -1,5 +1,6 @@
 #include <contract/deployments.hpp>
 
+#include <array>
 #include <cstdlib>
 #include <functional>
 #include <map>
@@ -114,6 +115,35 @@ private:
 
 #endif
 
+/// Several stores that vote. They get more time than the default: the suite's ttls are short, and its
+/// machine may be busy.
+template <class Member, int Count>
+class quorum_of : public deployment {
+public:
+    std::string address() override {
+        std::string text = "quorum:?member_timeout=5s";
+        for (auto& each : members_) {
+            text += " " + each.address();
+        }
+        return text;
+    }
+
+private:
+    std::array<Member, Count> members_;
+};
+
+/// As the others, but the members must not be the same store.
+class quorum_in_memory : public deployment {
+public:
+    std::string address() override {
+        return "quorum:?member_timeout=5s " + store_.address() + " " + store_.address() + " " +
+               store_.address();
+    }
+
+private:
+    in_memory store_;
+};
+
 template <class Deployment>
 std::unique_ptr<deployment> make() {
     return std::make_unique<Deployment>();
@@ -125,12 +155,17 @@ const std::map<std::string, maker>& known_stores() {
     static const std::map<std::string, maker> stores{
         {"memory", make<in_memory>},
         {"local", make<on_disk>},
+        {"quorum_memory", make<quorum_in_memory>},
 #ifdef HOLDFAST_TEST_REDIS
         {"redis_standalone", make<standalone>},
         {"redis_replicated", make<replicated>},
         {"redis_sentinel", make<guarded_by_sentinels>},
         {"redis_cluster", make<cluster>},
         {"redis_encrypted", make<encrypted>},
+        {"quorum_redis3", make<quorum_of<standalone, 3>>},
+        {"quorum_redis5", make<quorum_of<standalone, 5>>},
+        {"quorum_sentinels", make<quorum_of<guarded_by_sentinels, 3>>},
+        {"quorum_clusters", make<quorum_of<cluster, 3>>},
 #endif
     };
     return stores;

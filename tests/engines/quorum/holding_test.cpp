@@ -1,0 +1,174 @@
+#include <holdfast/testing/event_counter.hpp>
+#include <quorum/stage.hpp>
+
+namespace {
+
+using namespace quorum_stage;
+
+class quorum_holding : public quorum_test {
+protected:
+    /// One store forgets the lock, as after a restart without its data.
+    void forget(std::size_t index) {
+        const auto held = holders_in(index);
+        ASSERT_EQ(held.size(), 1U);
+        ASSERT_TRUE(released(outsiders[index]->release(release_of(held[0].owner))));
+    }
+};
+
+TEST_F(quorum_holding, a_renewal_needs_a_majority_and_repairs_the_rest) {
+    auto store = open();
+    ASSERT_TRUE(granted(store.acquire(claim_of(owner(1)))));
+    const auto token = holders_in(0).at(0).token;
+    forget(2);
+    EXPECT_TRUE(renewed(store.renew({renewal_of(owner(1))}).at(0)));
+    const auto repaired = holders_in(2);
+    ASSERT_EQ(repaired.size(), 1U);
+    EXPECT_GE(repaired[0].token, token);
+}
+
+TEST_F(quorum_holding, a_repair_is_no_vote_in_its_renewal) {
+    auto store = open();
+    ASSERT_TRUE(granted(store.acquire(claim_of(owner(1)))));
+    forget(1);
+    forget(2);
+    EXPECT_TRUE(gone(store.renew({renewal_of(owner(1))}).at(0)));
+    EXPECT_TRUE(holders_in(1).empty());
+    EXPECT_TRUE(holders_in(2).empty());
+}
+
+TEST_F(quorum_holding, a_member_that_gave_it_to_somebody_else_is_left_alone) {
+    auto store = open();
+    ASSERT_TRUE(granted(store.acquire(claim_of(owner(1)))));
+    forget(2);
+    take(2);
+    EXPECT_TRUE(renewed(store.renew({renewal_of(owner(1))}).at(0)));
+    ASSERT_EQ(holders_in(2).size(), 1U);
+    EXPECT_EQ(holders_in(2)[0].owner, stranger(1));
+}
+
+TEST_F(quorum_holding, a_renewal_without_a_majority_fails_and_proves_nothing) {
+    auto store = open();
+    ASSERT_TRUE(granted(store.acquire(claim_of(owner(1)))));
+    forget(0);
+    faults[1]->cut_off();
+    const auto reply = store.renew({renewal_of(owner(1))}).at(0);
+    EXPECT_EQ(reply.result, engines::renew_reply::outcome::failed);
+    EXPECT_EQ(reply.error.code, errc::store_unavailable) << reply.error.detail;
+}
+
+TEST_F(quorum_holding, what_was_revoked_on_one_member_is_not_repaired) {
+    auto store = open();
+    const auto held = store.acquire(claim_of(owner(1)));
+    ASSERT_TRUE(granted(held));
+    ASSERT_TRUE(revoked(outsiders[0]->revoke({.name = lock_name,
+                                              .owner = owner(1),
+                                              .token = held.first_token,
+                                              .actor = "x",
+                                              .reason = "y"})));
+    EXPECT_TRUE(renewed(store.renew({renewal_of(owner(1))}).at(0)));
+    EXPECT_TRUE(holders_in(0).empty());
+}
+
+TEST_F(quorum_holding, a_release_whose_answers_are_lost_is_not_taken_for_done) {
+    auto store = open();
+    ASSERT_TRUE(granted(store.acquire(claim_of(owner(1)))));
+    faults[1]->lose_replies_of_next(call_kind::release);
+    faults[2]->lose_replies_of_next(call_kind::release);
+    EXPECT_TRUE(refused(store.release(release_of(owner(1))), errc::outcome_unknown));
+    EXPECT_TRUE(gone(store.release(release_of(owner(1)))));
+}
+
+TEST_F(quorum_holding, a_repair_that_meets_a_release_does_not_outlive_it) {
+    auto store = open();
+    ASSERT_TRUE(granted(store.acquire(claim_of(owner(1)))));
+    forget(2);
+    faults[2]->delay_replies_of_next(call_kind::renew);
+    EXPECT_TRUE(renewed(store.renew({renewal_of(owner(1))}).at(0)));
+    EXPECT_TRUE(released(store.release(release_of(owner(1)))));
+    faults[2]->let_go();  // only now it says "gone"
+    EXPECT_TRUE(holders_in(2).empty());
+}
+
+TEST_F(quorum_holding, a_failed_upgrade_goes_back_to_the_share) {
+    auto store = open();
+    ASSERT_TRUE(granted(store.acquire(claim_of(owner(1), claim_mode::shared))));
+    take(1, 1, claim_mode::shared);
+    take(2, 1, claim_mode::shared);
+    EXPECT_TRUE(busy(store.acquire(claim_of(owner(1)))));
+    ASSERT_EQ(holders_in(0).size(), 1U);
+    EXPECT_EQ(holders_in(0)[0].mode, claim_mode::shared);
+    EXPECT_TRUE(renewed(store.renew({renewal_of(owner(1), claim_mode::shared)}).at(0)));
+}
+
+TEST_F(quorum_holding, an_upgrade_does_not_count_members_that_a_late_share_may_still_reach) {
+    auto store = open();
+    faults[0]->lose_replies_of_next(call_kind::acquire);
+    ASSERT_TRUE(granted(store.acquire(claim_of(owner(1), claim_mode::shared))));
+    faults[1]->cut_off();
+    EXPECT_FALSE(granted(store.acquire(claim_of(owner(1))))) << "0 is not to be trusted, 1 is away";
+    faults[1]->heal();
+    EXPECT_TRUE(granted(store.acquire(claim_of(owner(1)))));
+}
+
+TEST_F(quorum_holding, a_revocation_takes_the_lock_from_a_majority) {
+    auto store = open();
+    const auto held = store.acquire(claim_of(owner(1)));
+    ASSERT_TRUE(granted(held));
+    faults[1]->cut_off();
+    EXPECT_TRUE(revoked(store.revoke({.name = lock_name,
+                                      .owner = owner(1),
+                                      .token = held.first_token,
+                                      .actor = "x",
+                                      .reason = "stuck"})));
+    faults[1]->heal();
+    const auto reply = store.renew({renewal_of(owner(1))}).at(0);
+    EXPECT_TRUE(gone(reply));
+    EXPECT_EQ(reply.error.code, errc::revoked);
+}
+
+TEST_F(quorum_holding, whoever_has_only_a_minority_is_not_shown_as_a_holder) {
+    auto store = open();
+    take(1);
+    EXPECT_TRUE(store.inspect(lock_name).info.holders.empty());
+    EXPECT_TRUE(store.list({.prefix = "", .from = {}}).locks.empty());
+    take(2);
+    EXPECT_EQ(store.inspect(lock_name).info.holders.size(), 1U);
+    EXPECT_EQ(store.list({.prefix = "", .from = {}}).locks.size(), 1U);
+    faults[0]->cut_off();
+    EXPECT_EQ(store.list({.prefix = "", .from = {}}).locks.size(), 1U);
+    faults[1]->cut_off();
+    EXPECT_TRUE(refused(store.inspect(lock_name), errc::store_unavailable));
+    EXPECT_EQ(store.list({.prefix = "", .from = {}}).error.code, errc::store_unavailable);
+}
+
+TEST_F(quorum_holding, a_watch_passes_on_what_a_majority_of_members_hint_at) {
+    auto store = open();
+    event_counter hints;
+    const auto watch = store.raw().watch(lock_name, holdfast::lock_kind::mutex, hints.callback());
+    EXPECT_TRUE(watch->active());
+    take(0);
+    take(1);
+    give_back(0);
+    EXPECT_EQ(hints.count(), 0U) << "one member alone frees nothing";
+    give_back(1);
+    EXPECT_EQ(hints.count(), 1U);
+    take(2);
+    give_back(2);
+    EXPECT_EQ(hints.count(), 1U) << "counted anew";
+}
+
+TEST_F(quorum_holding, a_watch_is_active_while_a_majority_of_its_parts_is_and_tells_when_it_is_again) {
+    auto store = open();
+    event_counter hints;
+    const auto watch = store.raw().watch(lock_name, holdfast::lock_kind::mutex, hints.callback());
+    faults[0]->cut_off();
+    EXPECT_TRUE(watch->active());
+    faults[1]->cut_off();
+    EXPECT_FALSE(watch->active());
+    const auto before = hints.count();
+    faults[1]->heal();
+    EXPECT_TRUE(watch->active());
+    EXPECT_EQ(hints.count(), before + 1);
+}
+
+}  // namespace

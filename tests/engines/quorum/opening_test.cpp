@@ -1,0 +1,116 @@
+#include <gmock/gmock.h>
+
+#include <stdexcept>
+#include <system_error>
+
+#include <holdfast/client.hpp>
+#include <holdfast/mutex.hpp>
+#include <quorum/opening.hpp>
+#include <quorum/stage.hpp>
+
+namespace {
+
+using namespace quorum_stage;
+using ::testing::HasSubstr;
+
+class quorum_opening : public quorum_test {
+protected:
+    [[nodiscard]] std::system_error thrown_for(const holdfast::quorum& stores) const {
+        try {
+            static_cast<void>(engines::open_quorum(stores, identity));
+        } catch (const std::system_error& error) {
+            return error;
+        }
+        ADD_FAILURE() << "it was opened";
+        return std::system_error{std::error_code{}};
+    }
+
+    /// Stores `sleepy:name` are those of `memory:name`, once they are awake.
+    static void register_sleepy_stores() {
+        engines::register_engine(
+            "sleepy", [](std::string_view rest, const engines::client_identity& who) {
+                if (asleep) {
+                    holdfast::failure{errc::store_unavailable, "still asleep"}.raise("sleepy store");
+                }
+                return engines::open("memory:" + std::string{rest}, who);
+            });
+    }
+
+    static inline std::atomic<bool> asleep{true};
+};
+
+TEST_F(quorum_opening, an_address_names_options_and_stores) {
+    const auto stores = engines::quorums::parse_quorum(
+        "?restart_grace=30s&member_timeout=50ms&drift=1s redis://a \t redis://b:1?x=y");
+    EXPECT_EQ(stores.stores, (std::vector<std::string>{"redis://a", "redis://b:1?x=y"}));
+    EXPECT_EQ(stores.restart_grace, 30s);
+    EXPECT_EQ(stores.member_timeout, 50ms);
+    EXPECT_EQ(stores.drift, 1s);
+    EXPECT_THROW(static_cast<void>(engines::quorums::parse_quorum("?patience=3s memory:a")),
+                 std::system_error);
+    EXPECT_THROW(static_cast<void>(engines::quorums::parse_quorum("?drift=3 memory:a")),
+                 std::system_error);
+}
+
+TEST_F(quorum_opening, an_address_that_is_shown_has_no_secrets) {
+    EXPECT_EQ(engines::quorums::without_secrets("redis://me:secret@host:1/0?ca=x"), "redis://host:1/0");
+    EXPECT_EQ(engines::quorums::without_secrets("local:/a/b"), "local:/a/b");
+}
+
+TEST_F(quorum_opening, one_store_has_one_vote) {
+    EXPECT_THAT(thrown_for({{addresses[0], addresses[1], addresses[0]}}).what(),
+                HasSubstr("is named twice"));
+    std::vector<std::unique_ptr<engines::engine>> members;
+    members.push_back(way_to(0));
+    members.push_back(way_to(0));
+    EXPECT_THROW(static_cast<void>(engines::make_quorum(std::move(members))), std::system_error);
+}
+
+TEST_F(quorum_opening, a_quorum_without_stores_or_of_quorums_is_refused) {
+    EXPECT_EQ(thrown_for({}).code(), errc::bad_configuration);
+    EXPECT_EQ(thrown_for({{"quorum:memory:a", addresses[0], addresses[1]}}).code(),
+              errc::bad_configuration);
+    EXPECT_EQ(thrown_for({{"nonsense:x", addresses[0], addresses[1]}}).code(), errc::bad_configuration)
+        << "what can never be opened is not waited for";
+}
+
+TEST_F(quorum_opening, a_majority_must_be_there) {
+    register_sleepy_stores();
+    asleep = true;
+    const auto error = thrown_for({{addresses[0], "sleepy:x", "sleepy:y"}});
+    EXPECT_EQ(error.code(), errc::store_unavailable);
+    EXPECT_THAT(error.what(), HasSubstr("no quorum: 1 of 3"));
+    EXPECT_THAT(error.what(), HasSubstr("sleepy:x: sleepy store: still asleep"));
+}
+
+TEST_F(quorum_opening, a_member_that_was_missing_takes_part_once_it_is_there) {
+    register_sleepy_stores();
+    asleep = true;
+    const auto sleepy = "sleepy:" + addresses[2].substr(addresses[2].find(':') + 1);
+    blocking_engine store{engines::open_quorum(
+        {.stores = {addresses[0], addresses[1], sleepy}, .member_timeout = 5s}, identity)};
+    ASSERT_TRUE(granted(store.acquire(claim_of(owner(1)))));
+    EXPECT_TRUE(holders_in(2).empty());
+    std::atomic<int> hints{0};
+    const auto watch = store.raw().watch(lock_name, holdfast::lock_kind::mutex, [&] { ++hints; });
+    asleep = false;
+    EXPECT_TRUE(eventually([&] {
+        return renewed(store.renew({renewal_of(owner(1))}).at(0)) && !holders_in(2).empty();
+    })) << "it is repaired like any member that forgot";
+    EXPECT_TRUE(released(store.release(release_of(owner(1)))));
+    EXPECT_TRUE(holders_in(2).empty());
+    EXPECT_GE(hints, 1);
+}
+
+TEST_F(quorum_opening, a_client_is_made_of_several_stores) {
+    holdfast::client client{holdfast::quorum{addresses}};
+    EXPECT_THAT(client.promises().reach_text, HasSubstr("quorum of 3 stores (2 needed)"));
+    EXPECT_EQ(client.store(), "quorum:" + addresses[0] + " " + addresses[1] + " " + addresses[2]);
+    holdfast::mutex lock{client, lock_name};
+    const auto lease = lock.try_acquire();
+    ASSERT_TRUE(lease);
+    EXPECT_EQ(holders_in(0).size(), 1U);
+    EXPECT_LE(lease->remaining(), 30s - 500ms - 302ms) << "the drift is not trusted either";
+}
+
+}  // namespace

@@ -1,0 +1,157 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <holdfast/quorum.hpp>
+#include <holdfast/testing/answers.hpp>
+#include <holdfast/testing/blocking_engine.hpp>
+#include <holdfast/testing/eventually.hpp>
+#include <holdfast/testing/fault_engine.hpp>
+
+/// Quorums of stores in this process, whose connections fail on demand and which can be looked into one
+/// by one.
+namespace quorum_stage {
+
+using namespace std::chrono_literals;
+using namespace holdfast::testing;
+namespace engines = holdfast::engines;
+using holdfast::claim_mode;
+using holdfast::errc;
+using holdfast::fencing_token;
+using holdfast::owner_id;
+
+inline constexpr auto long_ttl = 60s;
+inline const std::string lock_name = "stock";
+
+/// An engine that says what the test wants about the server behind it.
+class disguised final : public engines::engine {
+public:
+    disguised(std::unique_ptr<engine> inner, engines::store_instance who)
+        : inner_{std::move(inner)}, who_{std::move(who)} {}
+
+    const engines::guarantees& promises() const noexcept override { return inner_->promises(); }
+    const std::string& address() const noexcept override { return inner_->address(); }
+    void attach(engines::client_callbacks callbacks) override { inner_->attach(std::move(callbacks)); }
+    void acquire(engines::acquire_request request, engines::call how,
+                 engines::completion<engines::acquire_reply> done) override {
+        asked_ = true;
+        inner_->acquire(std::move(request), how, std::move(done));
+    }
+    void renew(std::vector<engines::renew_request> batch, engines::call how,
+               engines::completion<std::vector<engines::renew_reply>> done) override {
+        inner_->renew(std::move(batch), how, std::move(done));
+    }
+    void release(engines::release_request request, engines::call how,
+                 engines::completion<engines::release_reply> done) override {
+        inner_->release(std::move(request), how, std::move(done));
+    }
+    void revoke(engines::revoke_request request, engines::call how,
+                engines::completion<engines::revoke_reply> done) override {
+        inner_->revoke(std::move(request), how, std::move(done));
+    }
+    void inspect(std::string name, engines::call how,
+                 engines::completion<engines::inspect_reply> done) override {
+        inner_->inspect(std::move(name), how, std::move(done));
+    }
+    void list(engines::list_request request, engines::call how,
+              engines::completion<engines::list_reply> done) override {
+        inner_->list(std::move(request), how, std::move(done));
+    }
+    void latch(engines::latch_request request, engines::call how,
+               engines::completion<engines::latch_reply> done) override {
+        inner_->latch(std::move(request), how, std::move(done));
+    }
+    /// Known only once it has been asked something, as with a server that is met late.
+    engines::store_instance instance(const std::string&) const override {
+        return asked_ ? who_ : engines::store_instance{};
+    }
+    std::unique_ptr<engines::subscription> watch(std::string name, holdfast::lock_kind kind,
+                                                 std::function<void()> hint) override {
+        return inner_->watch(std::move(name), kind, std::move(hint));
+    }
+
+private:
+    std::unique_ptr<engine> inner_;
+    engines::store_instance who_;
+    std::atomic<bool> asked_{false};
+};
+
+/// Three stores, a client of theirs with a quorum, and everything that may happen between.
+class quorum_test : public ::testing::Test {
+protected:
+    quorum_test() {
+        static std::atomic<int> number{0};
+        const auto prefix = "memory:quorum-test-" + std::to_string(++number);
+        for (std::size_t index = 0; index < 3; ++index) {
+            addresses.push_back(prefix + "/" + std::to_string(index));
+            faults.push_back(std::make_shared<fault_plan>());
+            outsiders.push_back(
+                std::make_unique<blocking_engine>(engines::open(addresses[index], outsider)));
+        }
+    }
+
+    /// The client's way to one store.
+    [[nodiscard]] std::unique_ptr<engines::engine> way_to(std::size_t index) const {
+        return std::make_unique<fault_engine>(engines::open(addresses[index], identity), faults[index]);
+    }
+    [[nodiscard]] blocking_engine open(engines::quorum_options options = {.member_timeout = 5s}) const {
+        std::vector<std::unique_ptr<engines::engine>> members;
+        for (std::size_t index = 0; index < addresses.size(); ++index) {
+            members.push_back(way_to(index));
+        }
+        return blocking_engine{engines::make_quorum(std::move(members), options)};
+    }
+
+    [[nodiscard]] owner_id owner(std::int64_t sequence) const {
+        return {identity.client.high, identity.client.low, sequence};
+    }
+    [[nodiscard]] owner_id stranger(std::int64_t sequence) const {
+        return {outsider.client.high, outsider.client.low, sequence};
+    }
+    [[nodiscard]] static engines::acquire_request claim_of(const owner_id& who,
+                                                           claim_mode mode = claim_mode::exclusive) {
+        return {.name = lock_name,
+                .mode = mode,
+                .owner = who,
+                .ttl = long_ttl,
+                .kind = holdfast::lock_kind::shared_mutex};
+    }
+    [[nodiscard]] static engines::renew_request renewal_of(const owner_id& who,
+                                                           claim_mode mode = claim_mode::exclusive) {
+        return {.name = lock_name,
+                .mode = mode,
+                .owner = who,
+                .ttl = long_ttl,
+                .kind = holdfast::lock_kind::shared_mutex};
+    }
+    [[nodiscard]] static engines::release_request release_of(const owner_id& who,
+                                                             claim_mode mode = claim_mode::exclusive) {
+        return {
+            .name = lock_name, .mode = mode, .owner = who, .kind = holdfast::lock_kind::shared_mutex};
+    }
+    /// Somebody who has nothing to do with the quorum takes the lock in one store.
+    void take(std::size_t index, std::int64_t sequence = 1, claim_mode mode = claim_mode::exclusive) {
+        ASSERT_TRUE(granted(outsiders[index]->acquire(claim_of(stranger(sequence), mode))));
+    }
+    void give_back(std::size_t index, std::int64_t sequence = 1) {
+        ASSERT_TRUE(released(outsiders[index]->release(release_of(stranger(sequence)))));
+    }
+    [[nodiscard]] std::vector<holdfast::holder_info> holders_in(std::size_t index) {
+        return outsiders[index]->inspect(lock_name).info.holders;
+    }
+
+    engines::client_identity identity = engines::make_identity("in the quorum");
+    engines::client_identity outsider = engines::make_identity("outside of it");
+    std::vector<std::string> addresses;
+    std::vector<std::shared_ptr<fault_plan>> faults;
+    std::vector<std::unique_ptr<blocking_engine>> outsiders;
+};
+
+}  // namespace quorum_stage
