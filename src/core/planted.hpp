@@ -24,6 +24,10 @@ enum class bug : std::uint8_t {
     store_renewal_recreates,      ///< (simulated store) renewal re-creates what is gone
     store_forgets_to_notify,      ///< (simulated store) release without notification
     store_token_repeats,          ///< (simulated store) a grant does not advance the token
+    quorum_of_half,               ///< half of the members is enough
+    quorum_tokens_not_shared,     ///< the largest token is not written to the other members
+    quorum_undoes_nothing,        ///< what a failed round got is kept
+    quorum_counts_the_gone,       ///< a member that knows nothing of a hold renews it
 };
 
 #ifdef HOLDFAST_PLANTED_BUGS

@@ -1,5 +1,7 @@
 #include <core/quorum.hpp>
 
+#include <core/planted.hpp>
+
 #include <algorithm>
 #include <utility>
 
@@ -38,7 +40,9 @@ using outcome = engines::acquire_reply::outcome;
 }  // namespace
 
 quorum_round::quorum_round(settings how)
-    : how_{std::move(how)}, members_(how_.members.size()), needed_{majority_of(how_.members.size())} {
+    : how_{std::move(how)},
+      members_(how_.members.size()),
+      needed_{majority_of(how_.members.size()) - (planted(bug::quorum_of_half) ? 1 : 0)} {
     how_.suspects.resize(members_.size());
 }
 
@@ -130,7 +134,8 @@ void quorum_round::agree(clock::time_point now) {
         if (who.is == state::agreed && who.token < wanted) {
             who.is = state::granted;
         }
-        if (who.is == state::granted && (who.token >= wanted || !how_.tokens_agree)) {
+        if (who.is == state::granted &&
+            (who.token >= wanted || !how_.tokens_agree || planted(bug::quorum_tokens_not_shared))) {
             who.is = state::agreed;
         }
     }
@@ -289,7 +294,7 @@ void quorum_round::fail(failure why) {
 
 /// Also where no answer came: the request may have arrived, or may be about to.
 void quorum_round::undo_all() {
-    if (!undoes()) {
+    if (!undoes() || planted(bug::quorum_undoes_nothing)) {
         return;
     }
     for (std::size_t index = 0; index < members_.size(); ++index) {
@@ -339,7 +344,7 @@ void quorum_tally::add(vote what) noexcept {
             ++done_;
             break;
         case vote::gone:
-            ++gone_;
+            ++(planted(bug::quorum_counts_the_gone) ? done_ : gone_);
             break;
         case vote::failed:
             ++failed_;

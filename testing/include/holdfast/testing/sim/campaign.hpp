@@ -28,6 +28,8 @@ struct campaign_result {
 
 /// The mistakes that can be planted in the second build of the core (`core/planted.hpp`).
 [[nodiscard]] const std::vector<std::string_view>& bug_names();
+/// Those that only a run with a quorum can show.
+[[nodiscard]] const std::vector<std::string_view>& quorum_bug_names();
 
 /// Plants one for as long as it lives; only one at a time. An empty name plants none. An unknown name
 /// throws `std::invalid_argument`.
