@@ -1,5 +1,6 @@
+#include <algorithm>
+#include <array>
 #include <charconv>
-#include <cstring>
 #include <memory>
 
 #include <holdfast/error.hpp>
@@ -89,11 +90,13 @@ bool is_about_creation(std::string_view statement) {
     return statement.starts_with("CREATE ");
 }
 
-/// Two sessions that create a table at once: the second one is told of a duplicate in a catalogue,
-/// although it said IF NOT EXISTS.
+/// Two sessions that create a table at once: the second one is told of a duplicate in one catalogue or
+/// another (a key, a type, a table), although it said IF NOT EXISTS.
 bool was_created_meanwhile(const PGresult* result) {
     const char* const state = ::PQresultErrorField(result, PG_DIAG_SQLSTATE);
-    return state != nullptr && (std::strcmp(state, "23505") == 0 || std::strcmp(state, "42P07") == 0);
+    constexpr std::array<std::string_view, 3> duplicates{"23505", "42710", "42P07"};
+    return state != nullptr &&
+           std::find(duplicates.begin(), duplicates.end(), state) != duplicates.end();
 }
 
 }  // namespace
