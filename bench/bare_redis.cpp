@@ -3,7 +3,9 @@
 #include <redis/layout/keys.hpp>
 #include <redis/scripts.hpp>
 
+#include <array>
 #include <csignal>
+#include <cstdio>
 #include <ctime>
 #include <random>
 #include <stdexcept>
@@ -68,28 +70,28 @@ bare_redis::bare_redis(std::uint16_t port) : connection_{connect(port)} {
     }
 }
 
-bare_redis::words bare_redis::acquire(const std::string& name) {
+bare_redis::words bare_redis::acquire(const std::string& name, int owner) {
     return {"EVALSHA",
             redis::scripts::lock_acquire().sha,
             "3",
             name,
             redis::holds_key(name),
             redis::token_counter(),
-            "00000000-0000-4000-8000-000000000000:1",
+            "00000000-0000-4000-8000-000000000000:" + std::to_string(owner),
             "30000",
             "1",
             "1700000000000000",
             "1700000000000"};
 }
 
-bare_redis::words bare_redis::release(const std::string& name) {
+bare_redis::words bare_redis::release(const std::string& name, int owner) {
     return {"EVALSHA",
             redis::scripts::lock_release().sha,
             "3",
             name,
             redis::holds_key(name),
             redis::lock_channel(name),
-            "00000000-0000-4000-8000-000000000000:1",
+            "00000000-0000-4000-8000-000000000000:" + std::to_string(owner),
             "publish",
             "0"};
 }
@@ -105,14 +107,18 @@ void bare_redis::append(const words& command) {
                            length.data());
 }
 
-void bare_redis::expect_first(std::int64_t wanted) {
+std::int64_t bare_redis::first_of_answer() {
     void* answer = nullptr;
     if (redisGetReply(connection_.get(), &answer) != REDIS_OK) {
         throw std::runtime_error{"the connection to redis-server was lost"};
     }
     const std::unique_ptr<redisReply, decltype(&freeReplyObject)> reply{
         static_cast<redisReply*>(answer), freeReplyObject};
-    if (reply->type != REDIS_REPLY_ARRAY || reply->element[0]->integer != wanted) {
+    return reply->type == REDIS_REPLY_ARRAY ? reply->element[0]->integer : -1;
+}
+
+void bare_redis::expect_first(std::int64_t wanted) {
+    if (first_of_answer() != wanted) {
         throw std::runtime_error{"a bare script answered something else than granted or released"};
     }
 }
@@ -138,6 +144,65 @@ void bare_redis::pipelined_pairs(std::size_t pairs, std::size_t depth) {
             expect_first(1);
         }
     }
+}
+
+void bare_redis::take_all(std::size_t count) {
+    constexpr std::size_t depth = 100;
+    for (std::size_t taken = 0; taken < count; taken += depth) {
+        for (std::size_t i = 0; i < depth; ++i) {
+            auto number = std::to_string(taken + i);
+            number.insert(0, 12 - number.size(), '0');
+            append(acquire("held:" + number));
+        }
+        for (std::size_t i = 0; i < depth; ++i) {
+            expect_first(1);
+        }
+    }
+}
+
+bare_contender::bare_contender(std::uint16_t port, std::string name, int owner)
+    : commands_{port}, messages_{connect(port)}, name_{std::move(name)}, owner_{owner} {
+    freeReplyObject(redisCommand(messages_.get(), "SUBSCRIBE %s", redis::lock_channel(name_).c_str()));
+}
+
+void bare_contender::lock() {
+    for (;;) {
+        commands_.append(bare_redis::acquire(name_, owner_));
+        if (commands_.first_of_answer() == 1) {
+            return;
+        }
+        void* message = nullptr;
+        if (redisGetReply(messages_.get(), &message) != REDIS_OK) {
+            throw std::runtime_error{"the connection to redis-server was lost"};
+        }
+        freeReplyObject(message);
+    }
+}
+
+void bare_contender::unlock() {
+    commands_.append(bare_redis::release(name_, owner_));
+    commands_.expect_first(1);
+}
+
+nanoseconds redis_benchmark(std::uint16_t port, const bare_redis::words& command, std::size_t count,
+                            std::uint64_t different_numbers) {
+    std::string line = "redis-benchmark --csv -P 16 -p " + std::to_string(port) + " -n " +
+                       std::to_string(count) + " -r " + std::to_string(different_numbers);
+    for (const auto& word : command) {
+        line += " '" + word + "'";
+    }
+    std::string said;
+    const std::unique_ptr<FILE, int (*)(FILE*)> output{::popen(line.c_str(), "r"), ::pclose};
+    std::array<char, 4096> buffer{};
+    while (output && std::fgets(buffer.data(), buffer.size(), output.get()) != nullptr) {
+        said = buffer.data();
+    }
+    // "what was run","commands per second",…
+    const auto rate = said.find("\",\"");
+    if (rate == std::string::npos) {
+        throw std::runtime_error{"redis-benchmark did not run (Debian: redis-tools)"};
+    }
+    return nanoseconds{1e9 / std::stod(said.substr(rate + 3))};
 }
 
 }  // namespace bench

@@ -37,17 +37,42 @@ public:
     explicit bare_redis(std::uint16_t port);
     /// Locks and unlocks `name`, each with a round trip of its own.
     void pair(const std::string& name);
-    /// `depth` commands are under way at a time, half of them locks, as redis-benchmark -P does.
+    /// `depth` commands are under way at a time, half of them locks.
     void pipelined_pairs(std::size_t pairs, std::size_t depth);
+    /// Takes `count` locks whose names redis-benchmark draws at random when it is told `-r count`.
+    void take_all(std::size_t count);
+
+    using words = std::vector<std::string>;
+    [[nodiscard]] static words acquire(const std::string& name, int owner = 1);
+    [[nodiscard]] static words release(const std::string& name, int owner = 1);
 
 private:
-    using words = std::vector<std::string>;
-    [[nodiscard]] static words acquire(const std::string& name);
-    [[nodiscard]] static words release(const std::string& name);
+    friend class bare_contender;
     void append(const words& command);
+    [[nodiscard]] std::int64_t first_of_answer();
     void expect_first(std::int64_t wanted);
 
     std::shared_ptr<redisContext> connection_;
 };
+
+/// The least that a client could do to wait for a lock: listen, ask, sleep until there is a message,
+/// ask again.
+class bare_contender {
+public:
+    bare_contender(std::uint16_t port, std::string name, int owner);
+    void lock();
+    void unlock();
+
+private:
+    bare_redis commands_;
+    std::shared_ptr<redisContext> messages_;
+    std::string name_;
+    int owner_;
+};
+
+/// How long the server takes for one of these commands when redis-benchmark sends them, 16 at a time
+/// on each of its connections. `-r` is how many different numbers `__rand_int__` stands for.
+[[nodiscard]] nanoseconds redis_benchmark(std::uint16_t port, const bare_redis::words& command,
+                                          std::size_t count, std::uint64_t different_numbers);
 
 }  // namespace bench
