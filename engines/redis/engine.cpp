@@ -209,9 +209,9 @@ void redis_engine::acquire(acquire_request request, call how, completion<acquire
     write_card(request.ttl);
     listen_for_revocations();
     const auto key = dialect_.key_of(request.name);
-    auto script = std::make_shared<script_call>(acquire_call(request, key, dialect_));
+    std::int64_t question{};
     if (request.kind == lock_kind::fair_mutex && request.queue) {
-        stand_in_line(request, key);
+        question = stand_in_line(request, key);
         done = [this, owner = request.owner, done = std::move(done)](acquire_reply reply) {
             if (!stays_in_line(reply)) {
                 leave_line(owner);
@@ -219,6 +219,10 @@ void redis_engine::acquire(acquire_request request, call how, completion<acquire
             done(std::move(reply));
         };
     }
+    // What is granted by another's release is confirmed by nobody, and asks for no particular token.
+    const bool may_be_told = request.replicas == replica_policy{} && request.token_floor.value == 0;
+    auto script =
+        std::make_shared<script_call>(acquire_call(request, key, dialect_, may_be_told ? question : 0));
     if (request.replicas != replica_policy{}) {
         acquire_confirmed(std::move(request), std::move(script), how, std::move(done));
         return;
@@ -355,25 +359,45 @@ std::unique_ptr<subscription> redis_engine::watch(std::string name, lock_kind ki
                          [hint = std::move(hint)](std::string_view) { hint(); }));
 }
 
-/// From the moment it asks, an owner in a line listens to its own channel.
-void redis_engine::stand_in_line(const acquire_request& request, const std::string& key) {
+/// From the moment it asks, an owner in a line listens to its own channel. The number of its question.
+std::int64_t redis_engine::stand_in_line(const acquire_request& request, const std::string& key) {
     const std::lock_guard lock{guard_};
-    auto& place = in_line_[request.owner];
-    if (!place) {
-        place = watches_->listen({fair_channel(key, request.owner.text()), slot_for(key)},
-                                 [this, name = request.name, owner = request.owner](std::string_view) {
-                                     if (callbacks_.turn_of) {
-                                         callbacks_.turn_of(name, owner);
-                                     }
-                                 });
+    auto& mine = in_line_[request.owner];
+    mine.asked_at = clock::now();
+    if (!mine.channel) {
+        mine.channel =
+            watches_->listen({fair_channel(key, request.owner.text()), slot_for(key)},
+                             [this, name = request.name, owner = request.owner](
+                                 std::string_view message) { on_turn(name, owner, message); });
     }
+    return mine.asked_at.time_since_epoch().count();
+}
+
+void redis_engine::on_turn(const std::string& name, const owner_id& owner, std::string_view message) {
+    if (!callbacks_.turn_of) {
+        return;
+    }
+    std::optional<turn_grant> granted;
+    std::unique_ptr<watches::listening> left;
+    if (const auto told = read_turn(message)) {
+        const std::lock_guard lock{guard_};
+        const auto found = in_line_.find(owner);
+        // Only of the last question is it certain when it was asked.
+        if (found != in_line_.end() &&
+            found->second.asked_at.time_since_epoch().count() == told->question) {
+            granted = {told->first_token, told->token_count, found->second.asked_at};
+            left = std::move(found->second.channel);
+            in_line_.erase(found);
+        }
+    }
+    callbacks_.turn_of(name, owner, granted);
 }
 
 void redis_engine::leave_line(const owner_id& owner) {
     std::unique_ptr<watches::listening> left;
     const std::lock_guard lock{guard_};
     if (const auto found = in_line_.find(owner); found != in_line_.end()) {
-        left = std::move(found->second);
+        left = std::move(found->second.channel);
         in_line_.erase(found);
     }
 }

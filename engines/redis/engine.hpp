@@ -62,8 +62,9 @@ private:
                             completion<acquire_reply> done);
     void write_card(std::chrono::milliseconds ttl);
     void listen_for_revocations();
-    void stand_in_line(const acquire_request& request, const std::string& key);
+    [[nodiscard]] std::int64_t stand_in_line(const acquire_request& request, const std::string& key);
     void leave_line(const owner_id& owner);
+    void on_turn(const std::string& name, const owner_id& owner, std::string_view message);
 
     redis::address where_;
     client_identity identity_;
@@ -78,8 +79,13 @@ private:
     std::atomic<clock::time_point> card_due_;
     std::atomic<bool> listens_{false};
     std::mutex guard_;
-    /// The owners of ours that stand in lines, each with a channel of its own.
-    std::map<owner_id, std::unique_ptr<watches::listening>> in_line_;
+    /// One of ours that stands in a line, with a channel of its own.
+    struct place {
+        std::unique_ptr<watches::listening> channel;
+        /// When its last request was made; in nanoseconds also the number of the question.
+        clock::time_point asked_at;
+    };
+    std::map<owner_id, place> in_line_;
     std::unique_ptr<watches::listening> revocations_;
 };
 

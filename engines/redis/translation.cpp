@@ -6,6 +6,7 @@
 #include <redis/layout/revocation.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 namespace holdfast::engines::redis {
@@ -111,7 +112,8 @@ std::string permit_ids(const owner_id& owner, std::uint32_t permits) {
     return ids;
 }
 
-script_call acquire_call(const acquire_request& request, const std::string& key, const dialect& how) {
+script_call acquire_call(const acquire_request& request, const std::string& key, const dialect& how,
+                         std::int64_t question) {
     if (request.mode == claim_mode::permit) {
         return permit_acquire_call(request, key, how);
     }
@@ -123,14 +125,23 @@ script_call acquire_call(const acquire_request& request, const std::string& key,
                       now_text()};
     if (request.kind == lock_kind::fair_mutex) {
         call.what = &scripts::fair_acquire();
-        call.keys = {key, fair_queue(key), fair_timeouts(key), holds_key(key), counter_for(key, how)};
-        call.arguments.push_back(text(fair_patience));
-        call.arguments.emplace_back(request.queue ? "1" : "0");
+        call.keys = {key,
+                     fair_queue(key),
+                     fair_timeouts(key),
+                     holds_key(key),
+                     counter_for(key, how),
+                     fair_wishes(key),
+                     lock_channel(key)};
+        for (auto&& argument :
+             {text(fair_patience), std::string{request.queue ? "1" : "0"},
+              std::to_string(request.token_floor.value), std::to_string(question), how.publish}) {
+            call.arguments.push_back(argument);
+        }
     } else {
         call.what = &scripts::lock_acquire();
         call.keys = {key, holds_key(key), counter_for(key, how)};
+        call.arguments.push_back(std::to_string(request.token_floor.value));
     }
-    call.arguments.push_back(std::to_string(request.token_floor.value));
     set_floor(call, 3, how);
     return call;
 }
@@ -203,6 +214,25 @@ acquire_all_reply acquire_all_answer(const value& reply, std::size_t count) {
     return answer;
 }
 
+std::optional<turn_message> read_turn(std::string_view message) {
+    constexpr std::string_view granted = "granted ";
+    if (!message.starts_with(granted)) {
+        return std::nullopt;
+    }
+    message.remove_prefix(granted.size());
+    turn_message told;
+    const auto take = [&message](auto& number) {
+        const auto* const end = message.data() + message.size();
+        const auto read = std::from_chars(message.data(), end, number);
+        const bool ends_well = read.ptr == end || *read.ptr == ' ';
+        message.remove_prefix(static_cast<std::size_t>(read.ptr - message.data()));
+        message.remove_prefix(message.empty() ? 0 : 1);
+        return read.ec == std::errc{} && ends_well;
+    };
+    const bool complete = take(told.question) && take(told.first_token.value) && take(told.token_count);
+    return complete && message.empty() ? std::optional{told} : std::nullopt;
+}
+
 script_call release_call(const release_request& request, const std::string& key, const dialect& how) {
     script_call call;
     auto owner = request.owner.text();
@@ -214,8 +244,16 @@ script_call release_call(const release_request& request, const std::string& key,
         call.arguments.emplace_back();  // all that the owner has
     } else if (request.kind == lock_kind::fair_mutex) {
         call.what = &scripts::fair_release();
-        call.keys = {key, fair_queue(key), fair_timeouts(key), holds_key(key), lock_channel(key)};
+        call.keys = {key,
+                     fair_queue(key),
+                     fair_timeouts(key),
+                     holds_key(key),
+                     lock_channel(key),
+                     fair_wishes(key),
+                     counter_for(key, how)};
         call.arguments.push_back(text(fair_patience));
+        call.arguments.emplace_back("0");
+        set_floor(call, 4, how);
     } else if (request.kind != lock_kind::shared_mutex) {
         call.what = &scripts::lock_release();
         call.keys = {key, holds_key(key), lock_channel(key)};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,15 +30,25 @@ struct dialect {
 /// 1.25 s.
 inline constexpr std::chrono::milliseconds fair_patience{5000};
 
-/// `key` is `dialect::key_of` of the request's name, here and below.
+/// `key` is `dialect::key_of` of the request's name, here and below. `question` is what a message that
+/// grants the lock to one in line refers to; zero: such a message is not wanted.
 [[nodiscard]] script_call acquire_call(const acquire_request& request, const std::string& key,
-                                       const dialect& how);
+                                       const dialect& how, std::int64_t question = 0);
 [[nodiscard]] acquire_reply acquire_answer(const value& reply, const acquire_request& request);
 
 /// `keys` are those of the requests, in the same order.
 [[nodiscard]] script_call acquire_all_call(const std::vector<acquire_request>& all,
                                            const std::vector<std::string>& keys, const dialect& how);
 [[nodiscard]] acquire_all_reply acquire_all_answer(const value& reply, std::size_t count);
+
+/// What one in line is told when it has been granted the lock. Other messages only say that it is its
+/// turn.
+struct turn_message {
+    std::int64_t question{};
+    fencing_token first_token{};
+    std::uint32_t token_count{};
+};
+[[nodiscard]] std::optional<turn_message> read_turn(std::string_view message);
 
 [[nodiscard]] script_call release_call(const release_request& request, const std::string& key,
                                        const dialect& how);

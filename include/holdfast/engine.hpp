@@ -92,7 +92,8 @@ struct acquire_request {
     /// How many consecutive tokens to reserve.
     std::uint32_t token_count{1};
     lock_kind kind{lock_kind::mutex};
-    /// Only for `fair_mutex`: whether to stand in line, until granted or released, when it is busy.
+    /// Only for `fair_mutex`: whether to stand in line, until granted or released, when it is busy. The
+    /// store may then grant the lock by itself when the owner's turn comes: see `turn_grant`.
     bool queue{};
     replica_policy replicas{};
     /// The smallest first token wanted: what is granted is no smaller, and neither is anything granted
@@ -230,6 +231,14 @@ public:
     [[nodiscard]] virtual bool active() const noexcept = 0;
 };
 
+/// What the store granted to an owner in line, on the terms of its last request, when its turn came.
+struct turn_grant {
+    fencing_token first_token{};
+    std::uint32_t token_count{1};
+    /// When the owner's last request left. Its answer was "busy", so the store began the ttl later.
+    clock::time_point asked_at{};
+};
+
 /// What an engine needs to know of the client it serves.
 struct client_identity {
     owner_id client;
@@ -242,8 +251,11 @@ struct client_callbacks {
     /// Holds may have been revoked: ask about all of them now rather than at their next renewal.
     std::function<void()> holds_may_have_changed{};
     /// Fair locks: it may be the turn of `owner`, who stands in line for `name`. Takes the place of
-    /// `watch` for them.
-    std::function<void(const std::string& name, const owner_id& owner)> turn_of{};
+    /// `watch` for them. With a grant it is, and the lock is already the owner's: it need not ask, but
+    /// may, and is then granted the same. A grant that nobody hears of ends with its ttl.
+    std::function<void(const std::string& name, const owner_id& owner,
+                       const std::optional<turn_grant>& granted)>
+        turn_of{};
 };
 
 /// The one store, among those an address may lead to, that answers for a name.

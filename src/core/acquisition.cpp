@@ -22,7 +22,12 @@ namespace {
 
 acquisition::acquisition(engines::acquire_request claim, const terms& how,
                          const contention_settings& settings)
-    : claim_{std::move(claim)}, settings_{settings}, margin_{how.margin} {}
+    : claim_{std::move(claim)},
+      settings_{settings},
+      margin_{how.margin},
+      // Renewal makes up for it. One that is never renewed had better start afresh.
+      oldest_turn_{how.renewal == renewal_mode::automatic ? how.ttl / 4 : std::chrono::milliseconds{}} {
+}
 
 engines::acquire_request acquisition::ask(clock::time_point now, std::uint32_t token_count) {
     state_ = state::asking;
@@ -101,6 +106,21 @@ acquisition::verdict acquisition::on_hint() {
         return verdict::nothing;
     }
     return state_ == state::waiting ? verdict::ask : verdict::nothing;
+}
+
+acquisition::verdict acquisition::on_turn(const engines::turn_grant& grant, clock::time_point now) {
+    // Told of an older request, or while one is under way: the answer to the later one decides. Asked
+    // again, the store says the same, and begins the ttl anew.
+    const bool told_in_time =
+        state_ == state::waiting && grant.asked_at >= sent_at_ && now - grant.asked_at <= oldest_turn_;
+    if (!told_in_time) {
+        return on_hint();
+    }
+    // The request was answered with "busy", so the grant came later, and so did the start of the ttl.
+    sent_at_ = planted(bug::deadline_from_receipt) ? now : grant.asked_at;
+    valid_until_ = sent_at_ + claim_.ttl - margin_;
+    state_ = state::done;
+    return verdict::granted;
 }
 
 acquisition::verdict acquisition::on_wake() {

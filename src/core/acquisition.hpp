@@ -36,6 +36,7 @@ struct contention_settings {
 /// One owner id serves the whole way: after a request without an answer the same owner asks again,
 /// and the store either grants it or finds that it did so already. Nothing is ever guessed.
 /// A hint that comes while a request is under way counts: the store may have decided before it.
+/// A store that keeps a line may also grant without being asked (`on_turn`): waiting ─▶ done.
 class acquisition {
 public:
     enum class verdict : std::uint8_t {
@@ -54,6 +55,8 @@ public:
     [[nodiscard]] verdict on_reply(const engines::acquire_reply& reply, clock::time_point now,
                                    double jitter);
     [[nodiscard]] verdict on_hint();
+    /// The store says that it has granted the lock to us, who stand in its line.
+    [[nodiscard]] verdict on_turn(const engines::turn_grant& grant, clock::time_point now);
     /// The pause is over.
     [[nodiscard]] verdict on_wake();
     /// Waits before it asks for the first time, so that others get their chance. Hints do not shorten
@@ -95,6 +98,8 @@ private:
     engines::acquire_request claim_;
     contention_settings settings_;
     clock::duration margin_;
+    /// How much of its ttl a lease granted in line may have lost, at most, by the time we hear of it.
+    clock::duration oldest_turn_;
     state state_{state::idle};
     clock::time_point sent_at_{};
     clock::time_point wake_at_{clock::time_point::max()};

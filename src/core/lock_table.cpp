@@ -132,17 +132,28 @@ void lock_table::on_hint(const std::string& name, clock::time_point now) {
     }
 }
 
-void lock_table::on_turn(const std::string& name, const owner_id& owner, clock::time_point now) {
+void lock_table::on_turn(const std::string& name, const owner_id& owner,
+                         const std::optional<engines::turn_grant>& granted, clock::time_point now) {
     const auto found = names_.find(name);
     if (found == names_.end()) {
         return;
     }
     for (const auto id : found->second->contests) {
         auto& who = *contests_.at(id);
-        if (who.way.owner() == owner) {
-            step(who, who.way.on_hint(), now);
+        if (who.way.owner() != owner) {
+            continue;
+        }
+        const auto verdict = granted ? who.way.on_turn(*granted, now) : who.way.on_hint();
+        if (verdict != acquisition::verdict::granted) {
+            step(who, verdict, now);
             return;
         }
+        engines::acquire_reply reply;
+        reply.result = engines::acquire_reply::outcome::granted;
+        reply.first_token = granted->first_token;
+        reply.token_count = granted->token_count;
+        settle_grant(who, reply, now);
+        return;
     }
 }
 

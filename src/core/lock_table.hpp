@@ -86,8 +86,9 @@ public:
     void on_release_reply(request_id id, const engines::release_reply& reply, clock::time_point now);
     /// `name` may have become free.
     void on_hint(const std::string& name, clock::time_point now);
-    /// It may be the turn of `owner`, who stands in line for `name`.
-    void on_turn(const std::string& name, const owner_id& owner, clock::time_point now);
+    /// It may be the turn of `owner`, who stands in line for `name`; with a grant it is.
+    void on_turn(const std::string& name, const owner_id& owner,
+                 const std::optional<engines::turn_grant>& granted, clock::time_point now);
     /// The watch on `name` is in place now: what happened before was not seen.
     void on_watch_active(const std::string& name, clock::time_point now);
     void on_holds_may_have_changed(clock::time_point now);

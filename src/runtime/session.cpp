@@ -47,9 +47,10 @@ void session::start() {
                              table.on_holds_may_have_changed(now);
                          });
                      },
-                     [this](const std::string& name, const owner_id& owner) {
+                     [this](const std::string& name, const owner_id& owner,
+                            const std::optional<engines::turn_grant>& granted) {
                          drive([&](core::lock_table& table, clock::time_point now) {
-                             table.on_turn(name, owner, now);
+                             table.on_turn(name, owner, granted, now);
                          });
                      }});
 }

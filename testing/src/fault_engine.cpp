@@ -120,9 +120,10 @@ public:
                                 }
                             },
                         .turn_of =
-                            [flowing, callbacks](const std::string& name, const owner_id& owner) {
+                            [flowing, callbacks](const std::string& name, const owner_id& owner,
+                                                 const std::optional<engines::turn_grant>& granted) {
                                 if (flowing() && callbacks.turn_of) {
-                                    callbacks.turn_of(name, owner);
+                                    callbacks.turn_of(name, owner, granted);
                                 }
                             }});
     }

@@ -134,6 +134,10 @@ std::string holds_key(std::string_view name) {
     return prefixed("holdfast_holds", name);
 }
 
+std::string fair_wishes(std::string_view name) {
+    return prefixed("holdfast_waiters", name);
+}
+
 std::string revocation_key(std::string_view name) {
     return prefixed("holdfast_revoked", name);
 }

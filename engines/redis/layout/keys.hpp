@@ -32,6 +32,8 @@ namespace holdfast::engines::redis {
 // Ours.
 /// What we know about the holders of a name: tokens, since when.
 [[nodiscard]] std::string holds_key(std::string_view name);
+/// What those in the line of a fair lock want to be granted when it is their turn.
+[[nodiscard]] std::string fair_wishes(std::string_view name);
 [[nodiscard]] std::string revocation_key(std::string_view name);
 /// Remembers that a latch operation was carried out, so that it counts once.
 [[nodiscard]] std::string latch_request_key(std::string_view name, std::string_view request);

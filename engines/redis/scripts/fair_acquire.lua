@@ -1,9 +1,11 @@
 -- Acquires a fair lock, or gets in line for it: Redisson's RFairLock. Waiters count as alive for
 -- `wait` after they last asked, by the server's clock, plus the time of those before them.
 --
--- KEYS  lock, queue, timeouts, holds, token counter
+-- KEYS  lock, queue, timeouts, holds, token counter, wishes, channel base (followed by `:` and the
+--       waiter's owner)
 -- ARGV  owner, ttl in ms, number of tokens, token floor, since (ms, for display), wait in ms,
---       whether to get in line (1, 0), smallest token wanted
+--       whether to get in line (1, 0), smallest token wanted, number of the question (0: who is first
+--       in line wants to ask rather than be granted the lock), publish command
 -- Returns {1, first token, number of tokens}
 --         {0, ms until the lease in the way or the time of the first in line ends, 0 = unknown}
 --         error WRONGKIND
@@ -11,9 +13,11 @@
 -- include: clock
 -- include: line
 
-local lock, queue, timeouts, holds, counter = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local lock, holds, counter, channel_base = KEYS[1], KEYS[4], KEYS[5], KEYS[7]
+local line = {queue = KEYS[2], timeouts = KEYS[3], wishes = KEYS[6]}
 local claim = claim_of(ARGV, ARGV[8])
 local owner, wait, gets_in_line = claim.owner, tonumber(ARGV[6]), ARGV[7] == '1'
+local question, publish = ARGV[9], ARGV[10]
 
 local kind = redis.call('TYPE', lock).ok
 if kind ~= 'none' and kind ~= 'hash' then
@@ -30,24 +34,23 @@ if kind == 'hash' then
 end
 
 local now = now_ms()
-local head, head_alive_until = first_alive(queue, timeouts, now)
+local head, head_alive_until = first_alive(line, now)
 if kind == 'none' and not head then
     local reply = grant_alone(claim, lock, holds, counter, {owner, 1})
-    -- Times without a place in the line are nobody's.
-    redis.call('DEL', timeouts)
+    -- Times and wishes without a place in the line are nobody's.
+    redis.call('DEL', line.timeouts, line.wishes)
     return reply
 end
 if kind == 'none' and head == owner then
     local reply = grant_alone(claim, lock, holds, counter, {owner, 1})
-    redis.call('LPOP', queue)
-    redis.call('ZREM', timeouts, owner)
-    move_up(timeouts, redis.call('ZRANGE', timeouts, 0, -1), wait)
+    strike_out(line, owner)
+    move_up(line, redis.call('ZRANGE', line.timeouts, 0, -1), wait)
     return reply
 end
 
 if gets_in_line then
     local before, queued, behind = nil, false, {}
-    for _, waiter in ipairs(redis.call('LRANGE', queue, 0, -1)) do
+    for _, waiter in ipairs(redis.call('LRANGE', line.queue, 0, -1)) do
         if waiter == owner then
             queued = true
         elseif queued then
@@ -57,16 +60,26 @@ if gets_in_line then
         end
     end
     if not queued then
-        redis.call('RPUSH', queue, owner)
+        redis.call('RPUSH', line.queue, owner)
     end
-    local base = before and tonumber(redis.call('ZSCORE', timeouts, before) or 0) or 0
+    local base = before and tonumber(redis.call('ZSCORE', line.timeouts, before) or 0) or 0
     local alive_until = math.max(base, now) + wait
-    local until_now = tonumber(redis.call('ZSCORE', timeouts, owner) or alive_until)
-    redis.call('ZADD', timeouts, alive_until, owner)
+    local until_now = tonumber(redis.call('ZSCORE', line.timeouts, owner) or alive_until)
+    redis.call('ZADD', line.timeouts, alive_until, owner)
     -- Those behind count their own time from the end of ours.
-    move_up(timeouts, behind, until_now - alive_until)
+    move_up(line, behind, until_now - alive_until)
+    if question ~= '0' then
+        local wish = string.format('%.0f %.0f %s %s', claim.ttl, claim.count, question, counter)
+        redis.call('HSET', line.wishes, owner, wish)
+        -- Everybody who lives writes again before that.
+        extend(line.wishes, math.ceil(alive_until - now))
+    end
 end
 
+if kind == 'none' then
+    -- Nobody released it, so nobody told them; some look only when the lease they saw would have ended.
+    tell(publish, channel_base, head, '0')
+end
 local retry = remaining(lock)
 if head and head ~= owner then
     local head_left = math.max(math.ceil(head_alive_until - now), 1)

@@ -1,15 +1,47 @@
--- Releases a fair lock and tells the first in line; or, for one that does not have it, leaves the
+-- Releases a fair lock, and gives it to the first in line if that one wishes so and listens; any other
+-- is told that it is its turn, as Redisson does. For an owner that does not have the lock: leaves the
 -- line, as Redisson does when it gives up.
 --
--- KEYS  lock, queue, timeouts, holds, channel base (followed by `:` and the waiter's owner)
--- ARGV  owner, publish command, linger in ms (0: none), wait in ms (as for fair_acquire)
+-- KEYS  lock, queue, timeouts, holds, channel base (followed by `:` and the waiter's owner), wishes,
+--       token counter
+-- ARGV  owner, publish command, linger in ms (0: none), wait in ms (as for fair_acquire), token floor
 -- Returns {1, waiters in line}, or {0, 0} when the owner did not have it
+-- Tells `0`, or `granted <number of the question> <first token> <number of tokens>`
 -- include: exclusive
 -- include: clock
 -- include: line
 
-local lock, queue, timeouts, holds, channel_base = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local lock, holds, channel_base, counter = KEYS[1], KEYS[4], KEYS[5], KEYS[7]
+local line = {queue = KEYS[2], timeouts = KEYS[3], wishes = KEYS[6]}
 local owner, publish, linger, wait = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local floor = tonumber(ARGV[5])
+
+-- Whether anybody hears what is said to this waiter. One whose process died does not.
+local function listens(waiter)
+    local question = publish == 'spublish' and 'SHARDNUMSUB' or 'NUMSUB'
+    local count = redis.pcall('PUBSUB', question, channel_base .. ':' .. waiter)
+    return not count.err and tonumber(count[2]) > 0
+end
+
+-- The lock is free: it is the turn of the first in line.
+local function serve_next()
+    local now = now_ms()
+    local head = first_alive(line, now)
+    if not head then
+        return
+    end
+    local wish = redis.call('HGET', line.wishes, head)
+    local ttl, count, question, its_counter = string.match(wish or '', '^(%d+) (%d+) (%d+) (.+)$')
+    if its_counter ~= counter or not listens(head) then
+        tell(publish, channel_base, head, '0')
+        return
+    end
+    strike_out(line, head)
+    local claim = claim_of({head, ttl, count, floor, string.format('%.0f', now)})
+    local first = grant_alone(claim, lock, holds, counter, {head, 1})[2]
+    move_up(line, redis.call('ZRANGE', line.timeouts, 0, -1), wait)
+    tell(publish, channel_base, head, string.format('granted %s %.0f %s', question, first, count))
+end
 
 local fields = redis.pcall('HMGET', lock, owner, 'mode')
 if not fields.err and fields[1] and not fields[2] then
@@ -17,12 +49,12 @@ if not fields.err and fields[1] and not fields[2] then
         return linger_alone(lock, owner, holds, owner, linger)
     end
     redis.call('DEL', lock, holds)
-    tell(publish, channel_base, (first_alive(queue, timeouts, now_ms())))
-    return {1, redis.call('LLEN', queue)}
+    serve_next()
+    return {1, redis.call('LLEN', line.queue)}
 end
 
 local behind, queued = {}, false
-for _, waiter in ipairs(redis.call('LRANGE', queue, 0, -1)) do
+for _, waiter in ipairs(redis.call('LRANGE', line.queue, 0, -1)) do
     if waiter == owner then
         queued = true
     elseif queued then
@@ -30,11 +62,10 @@ for _, waiter in ipairs(redis.call('LRANGE', queue, 0, -1)) do
     end
 end
 if queued then
-    redis.call('LREM', queue, 0, owner)
-    redis.call('ZREM', timeouts, owner)
-    move_up(timeouts, behind, wait)
+    strike_out(line, owner)
+    move_up(line, behind, wait)
 end
 if redis.call('EXISTS', lock) == 0 then
-    tell(publish, channel_base, (first_alive(queue, timeouts, now_ms())))
+    serve_next()
 end
 return not_mine(lock, owner, linger)

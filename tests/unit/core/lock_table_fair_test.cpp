@@ -16,11 +16,125 @@ claim in_line() {
 /// Locks for which the store keeps the line.
 class lock_table_fair : public table_conversation {
 protected:
-    void turn_of(const holdfast::owner_id& who) {
-        table.on_turn("stock", who, now);
+    void turn_of(const holdfast::owner_id& who,
+                 const std::optional<holdfast::engines::turn_grant>& granted = {}) {
+        table.on_turn("stock", who, granted, now);
         at(now - start);
     }
+    /// One that was told to wait; the request left at the start.
+    send_acquire stand_in_line(claim what = in_line()) {
+        who_waits = acquire(what);
+        const auto asked = only<send_acquire>();
+        answer(asked, busy());
+        return asked;
+    }
+
+    waiter_id who_waits{};
+    static constexpr holdfast::engines::turn_grant grant{{30}, 1, start};
 };
+
+TEST_F(lock_table_fair, one_that_is_granted_the_lock_in_line_asks_no_more) {
+    const auto asked = stand_in_line();
+    at(100ms);
+
+    turn_of(asked.request.owner, grant);
+
+    const auto got = only<finish_acquire>();
+    EXPECT_EQ(got.id, who_waits);
+    EXPECT_EQ(got.token.value, 30U);
+    EXPECT_TRUE(requests_nothing());
+    let_go(who_waits);
+}
+
+TEST_F(lock_table_fair, a_grant_in_line_counts_from_the_request_that_was_told_to_wait) {
+    const auto asked = stand_in_line();
+    at(100ms);
+
+    turn_of(asked.request.owner, grant);
+
+    const auto how = lease_terms();
+    EXPECT_EQ(only<finish_acquire>().valid_until, start + how.ttl - how.margin);
+    let_go(who_waits);
+}
+
+TEST_F(lock_table_fair, a_grant_in_line_that_has_lost_too_much_of_its_ttl_is_asked_for_again) {
+    const auto asked = stand_in_line();
+    unnoticed_at(lease_terms().ttl / 4 + 1ms);
+
+    turn_of(asked.request.owner, grant);
+
+    EXPECT_EQ(said<finish_acquire>(), 0U);
+    const auto again = only<send_acquire>();
+    EXPECT_EQ(again.request.owner, asked.request.owner);
+    answer(again, granted(30));
+    EXPECT_EQ(only<finish_acquire>().token.value, 30U);
+    let_go(who_waits);
+}
+
+TEST_F(lock_table_fair, a_lease_that_is_never_renewed_is_asked_for_again) {
+    const auto how = fixed_terms();
+    const auto asked = stand_in_line(on_terms(how, in_line()));
+    at(1ms);
+
+    turn_of(asked.request.owner, grant);
+
+    answer(only<send_acquire>(), granted(30));
+    EXPECT_EQ(only<finish_acquire>().valid_until, start + 1ms + how.ttl - how.margin);
+    let_go(who_waits);
+}
+
+TEST_F(lock_table_fair, a_grant_that_refers_to_an_older_request_is_not_believed) {
+    const auto asked = stand_in_line();
+    at(100ms);
+    turn_of(asked.request.owner);
+    answer(only<send_acquire>(), busy());
+
+    turn_of(asked.request.owner, grant);
+
+    EXPECT_EQ(said<finish_acquire>(), 0U);
+    answer(only<send_acquire>(), granted(30));
+    EXPECT_EQ(only<finish_acquire>().id, who_waits);
+    let_go(who_waits);
+}
+
+TEST_F(lock_table_fair, a_grant_heard_of_while_a_request_is_under_way_waits_for_its_answer) {
+    const auto asked = stand_in_line();
+    turn_of(asked.request.owner);
+    const auto again = only<send_acquire>();
+
+    turn_of(asked.request.owner, grant);
+
+    EXPECT_EQ(said<finish_acquire>(), 0U);
+    answer(again, granted(30));
+    EXPECT_EQ(only<finish_acquire>().token.value, 30U);
+    let_go(who_waits);
+}
+
+TEST_F(lock_table_fair, a_grant_to_one_that_gave_up_is_given_back_by_its_leaving_the_line) {
+    const auto asked = stand_in_line();
+    cancel(who_waits);
+    const auto left = only<send_release>();
+    EXPECT_EQ(left.request.owner, asked.request.owner);
+
+    turn_of(asked.request.owner, grant);
+
+    EXPECT_EQ(only<finish_acquire>().error.code, errc::cancelled);
+    answer(left, released());
+}
+
+TEST_F(lock_table_fair, a_lease_granted_in_line_is_renewed_like_any_other) {
+    const auto asked = stand_in_line();
+    at(100ms);
+    turn_of(asked.request.owner, grant);
+
+    at(lease_terms().ttl / 3);
+
+    const auto renewal = only<send_renew>();
+    ASSERT_EQ(renewal.requests.size(), 1U);
+    EXPECT_EQ(renewal.requests[0].owner, asked.request.owner);
+    answer(renewal, renewed());
+    let_go(who_waits);
+}
 
 TEST_F(lock_table_fair, every_thread_stands_in_the_store_s_line_itself) {
     const auto first = acquire(in_line());

@@ -54,16 +54,25 @@ TEST_P(scripts_in_a_cluster, a_plain_lock_comes_and_goes) {
 
 TEST_P(scripts_in_a_cluster, a_fair_lock_goes_to_the_next) {
     const auto& name = GetParam();
-    const words keys{name, fair_queue(name), fair_timeouts(name), holds_key(name), counter()};
-    ASSERT_TRUE(granted(run(scripts::fair_acquire(), keys, with(terms_of(alice), {"20000", "1"}))));
-    ASSERT_TRUE(busy(run(scripts::fair_acquire(), keys, with(terms_of(bob), {"20000", "1"}))));
-    const words release_keys{name, fair_queue(name), fair_timeouts(name), holds_key(name),
-                             lock_channel(name)};
-    EXPECT_EQ(numbers_in(run(scripts::fair_release(), release_keys, {alice, "spublish", "0", "20000"})),
-              (numbers{1, 1}));
-    ASSERT_TRUE(granted(run(scripts::fair_acquire(), keys, with(terms_of(bob), {"20000", "1"}))));
-    EXPECT_EQ(numbers_in(run(scripts::fair_release(), release_keys, {bob, "spublish", "0", "20000"})),
-              released);
+    const words keys{name,      fair_queue(name),  fair_timeouts(name), holds_key(name),
+                     counter(), fair_wishes(name), lock_channel(name)};
+    const words asks{"20000", "1", "0", "4711", "spublish"};
+    ASSERT_TRUE(granted(run(scripts::fair_acquire(), keys, with(terms_of(alice), asks))));
+    ASSERT_TRUE(busy(run(scripts::fair_acquire(), keys, with(terms_of(bob), asks))));
+    const words release_keys{name,
+                             fair_queue(name),
+                             fair_timeouts(name),
+                             holds_key(name),
+                             lock_channel(name),
+                             fair_wishes(name),
+                             counter()};
+    EXPECT_EQ(
+        numbers_in(run(scripts::fair_release(), release_keys, {alice, "spublish", "0", "20000", "0"})),
+        (numbers{1, 1}));
+    ASSERT_TRUE(granted(run(scripts::fair_acquire(), keys, with(terms_of(bob), asks))));
+    EXPECT_EQ(
+        numbers_in(run(scripts::fair_release(), release_keys, {bob, "spublish", "0", "20000", "0"})),
+        released);
 }
 
 TEST_P(scripts_in_a_cluster, readers_keep_a_writer_out) {

@@ -1,48 +1,9 @@
-#include "fixture.hpp"
+#include "fair_fixture.hpp"
 
 namespace holdfast::engines::redis {
 namespace {
 
-const std::string name = "stock";
-const std::string holds = holds_key(name);
-const std::string queue = fair_queue(name);
-const std::string timeouts = fair_timeouts(name);
-const std::string channel_base = lock_channel(name);
-
-/// How long a waiter counts as alive; long enough for none of the tests to see it end.
-constexpr std::int64_t wait = 20'000;
-
-enum class line : std::uint8_t { stays_out, gets_in };
-
-class fair_scripts : public script_test {
-protected:
-    redis_reply acquire(const std::string& owner, line how = line::gets_in, const terms& asked = {},
-                        std::int64_t alive_for = wait) {
-        return run(scripts::fair_acquire(), {name, queue, timeouts, holds, token_counter()},
-                   {owner, text_of(asked.ttl), text_of(asked.count), text_of(asked.floor), since,
-                    text_of(alive_for), how == line::gets_in ? "1" : "0"});
-    }
-    numbers release(const std::string& owner, std::int64_t linger = 0, std::int64_t alive_for = wait) {
-        return numbers_in(run(scripts::fair_release(), {name, queue, timeouts, holds, channel_base},
-                              {owner, "publish", text_of(linger), text_of(alive_for)}));
-    }
-    std::string in_line() { return text({"LRANGE", queue, "0", "-1"}); }
-    /// Until when a waiter counts as alive, in ms from now.
-    std::int64_t alive_for(const std::string& owner) {
-        const auto score = text({"ZSCORE", timeouts, owner});
-        return score.empty() ? -1 : std::stoll(score) - now();
-    }
-    void expect_alive_for(const std::string& owner, std::int64_t expected) {
-        constexpr std::int64_t tolerance = 5000;
-        EXPECT_GT(alive_for(owner), expected - tolerance) << owner;
-        EXPECT_LE(alive_for(owner), expected + tolerance) << owner;
-    }
-    /// As Redisson does: in both structures, with a time by its own clock.
-    void queue_up(const std::string& owner, std::int64_t until) {
-        redis({"RPUSH", queue, owner});
-        redis({"ZADD", timeouts, text_of(until), owner});
-    }
-};
+using fair_scripts = fair_script_test;
 
 TEST_F(fair_scripts, a_free_lock_is_written_as_redisson_writes_it) {
     ASSERT_TRUE(granted(acquire(alice)));
@@ -177,6 +138,13 @@ TEST_F(fair_scripts, a_java_program_that_got_the_lock_moved_us_up) {
     EXPECT_LE(retry, 30'000);
     EXPECT_EQ(in_line(), alice);
     expect_alive_for(alice, wait);
+}
+
+TEST_F(fair_scripts, one_who_finds_it_free_tells_the_first_in_line) {
+    auto javas = listener(fair_channel(name, java));
+    queue_up(java, now() + 60'000);
+    EXPECT_TRUE(busy(acquire(alice)));
+    EXPECT_EQ(message(javas), "0");
 }
 
 TEST_F(fair_scripts, busy_lasts_until_the_lease_or_the_first_waiters_time_ends) {

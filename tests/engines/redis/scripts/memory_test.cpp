@@ -28,8 +28,9 @@ protected:
     }
     redis_reply fair(const std::string& owner) {
         return run(scripts::fair_acquire(),
-                   {name, fair_queue(name), fair_timeouts(name), holds, token_counter()},
-                   with(terms_of(owner), {"20000", "1"}));
+                   {name, fair_queue(name), fair_timeouts(name), holds, token_counter(),
+                    fair_wishes(name), lock_channel(name)},
+                   with(terms_of(owner), {"20000", "1", "0", "4711", "publish"}));
     }
     redis_reply read(const std::string& owner) {
         return run(scripts::read_acquire(),
@@ -190,16 +191,20 @@ TEST_F(scripts_without_memory, a_linger_works) {
 }
 
 TEST_F(scripts_without_memory, a_fair_release_and_leaving_the_line_work) {
-    const words keys{name, fair_queue(name), fair_timeouts(name), holds, lock_channel(name)};
+    const words keys{name,           fair_queue(name),   fair_timeouts(name),
+                     holds,          lock_channel(name), fair_wishes(name),
+                     token_counter()};
+    auto carols = listener(fair_channel(name, carol));
     ASSERT_TRUE(granted(fair(alice)));
     ASSERT_TRUE(busy(fair(bob)));
     ASSERT_TRUE(busy(fair(carol)));
     run_out_of_memory();
-    EXPECT_EQ(numbers_in(run(scripts::fair_release(), keys, {bob, "publish", "0", "20000"})), gone);
+    EXPECT_EQ(numbers_in(run(scripts::fair_release(), keys, {bob, "publish", "0", "20000", "0"})),
+              gone);
     EXPECT_EQ(text({"LRANGE", fair_queue(name), "0", "-1"}), carol);
-    EXPECT_EQ(numbers_in(run(scripts::fair_release(), keys, {alice, "publish", "0", "20000"})),
-              (numbers{1, 1}));
-    EXPECT_EQ(number({"EXISTS", name}), 0);
+    EXPECT_EQ(numbers_in(run(scripts::fair_release(), keys, {alice, "publish", "0", "20000", "0"})),
+              released);
+    EXPECT_EQ(text({"HKEYS", name}), carol);
 }
 
 TEST_F(scripts_without_memory, a_renewal_works) {
