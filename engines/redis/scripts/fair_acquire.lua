@@ -69,7 +69,8 @@ if gets_in_line then
     -- Those behind count their own time from the end of ours.
     move_up(line, behind, until_now - alive_until)
     if question ~= '0' then
-        local wish = string.format('%.0f %.0f %s %s', claim.ttl, claim.count, question, counter)
+        local wish = string.format('%.0f %.0f %.0f %s %s', claim.ttl, claim.count, now + wait, question,
+            counter)
         redis.call('HSET', line.wishes, owner, wish)
         -- Everybody who lives writes again before that.
         extend(line.wishes, math.ceil(alive_until - now))

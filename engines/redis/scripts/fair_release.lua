@@ -23,24 +23,42 @@ local function listens(waiter)
     return not count.err and tonumber(count[2]) > 0
 end
 
+-- Gives the lock, which is free, to the first in line; false if that one does not want it so. Nobody
+-- waits for anything but this: it has no call to spare.
+local function give_to_first(now)
+    local head = redis.call('LINDEX', line.queue, 0)
+    local wish = head and redis.call('HGET', line.wishes, head)
+    if not wish then
+        return false
+    end
+    local ttl, count, alive_until, question, its_counter =
+        string.match(wish, '^(%d+) (%d+) (%d+) (%d+) (.+)$')
+    if its_counter ~= counter or tonumber(alive_until) <= now or not listens(head) then
+        return false
+    end
+    redis.call('LPOP', line.queue)
+    redis.call('ZREM', line.timeouts, head)
+    redis.call('HDEL', line.wishes, head)
+    if redis.call('LLEN', line.queue) > 0 then
+        move_up(line, redis.call('ZRANGE', line.timeouts, 0, -1), wait)
+    end
+    local claim = claim_of({head, ttl, count, floor, string.format('%.0f', now)})
+    local first = take_tokens(counter, claim.count, claim.floor, claim.least)
+    write_hold(claim, lock, holds, {head, 1}, first)
+    tell(publish, channel_base, head, string.format('granted %s %.0f %s', question, first, count))
+    return true
+end
+
 -- The lock is free: it is the turn of the first in line.
 local function serve_next()
     local now = now_ms()
+    if give_to_first(now) then
+        return
+    end
     local head = first_alive(line, now)
-    if not head then
-        return
-    end
-    local wish = redis.call('HGET', line.wishes, head)
-    local ttl, count, question, its_counter = string.match(wish or '', '^(%d+) (%d+) (%d+) (.+)$')
-    if its_counter ~= counter or not listens(head) then
+    if head then
         tell(publish, channel_base, head, '0')
-        return
     end
-    strike_out(line, head)
-    local claim = claim_of({head, ttl, count, floor, string.format('%.0f', now)})
-    local first = grant_alone(claim, lock, holds, counter, {head, 1})[2]
-    move_up(line, redis.call('ZRANGE', line.timeouts, 0, -1), wait)
-    tell(publish, channel_base, head, string.format('granted %s %.0f %s', question, first, count))
 end
 
 local fields = redis.pcall('HMGET', lock, owner, 'mode')
@@ -66,6 +84,7 @@ if queued then
     move_up(line, behind, wait)
 end
 if redis.call('EXISTS', lock) == 0 then
+    redis.call('DEL', holds)
     serve_next()
 end
 return not_mine(lock, owner, linger)

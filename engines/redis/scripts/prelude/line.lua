@@ -1,6 +1,6 @@
 -- The queue of a fair lock: a list of owners, and for each the time until which it counts as alive.
 -- Beside it, ours alone: what those want to be granted when it is their turn, under the owner:
---     <ttl in ms> <token count> <number of the question> <token counter>
+--     <ttl in ms> <token count> <alive until, by itself> <number of the question> <token counter>
 -- A `line` is these three keys: queue, timeouts, wishes.
 
 -- Takes one out of the line.

@@ -104,6 +104,21 @@ TEST_F(fair_grants, one_that_does_not_listen_is_not_given_it) {
     EXPECT_TRUE(granted(wants_it(bob)));
 }
 
+TEST_F(fair_grants, one_that_has_not_asked_for_long_is_passed_over) {
+    auto bobs = listener(fair_channel(name, bob));
+    auto carols = listener(fair_channel(name, carol));
+    ASSERT_TRUE(granted(acquire(alice)));
+    ASSERT_TRUE(busy(acquire(bob, line::wants_it, {}, 1)));
+    ASSERT_TRUE(busy(wants_it(carol)));
+    const auto over = now() + 1;
+    wait_until("bob's time to be over", [&] { return now() > over; });
+
+    EXPECT_EQ(release(alice), (numbers{1, 1}));
+
+    EXPECT_EQ(message(carols), "0");
+    EXPECT_EQ(in_line(), carol);
+}
+
 TEST_F(fair_grants, a_java_program_is_only_told_and_nobody_overtakes_it) {
     auto javas = listener(fair_channel(name, java));
     auto bobs = listener(fair_channel(name, bob));
@@ -122,7 +137,8 @@ TEST_F(fair_grants, one_that_takes_tokens_from_another_counter_asks_itself) {
     auto bobs = listener(fair_channel(name, bob));
     ASSERT_TRUE(granted(acquire(alice)));
     ASSERT_TRUE(busy(wants_it(bob)));
-    redis({"HSET", wishes, bob, "60000 1 " + question_ + " " + redisson_token(name)});
+    redis({"HSET", wishes, bob,
+           "60000 1 " + text_of(now() + wait) + " " + question_ + " " + redisson_token(name)});
 
     EXPECT_EQ(release(alice), (numbers{1, 1}));
 
