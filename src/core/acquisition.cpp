@@ -117,7 +117,7 @@ acquisition::verdict acquisition::on_turn(const engines::turn_grant& grant, cloc
         return on_hint();
     }
     // The request was answered with "busy", so the grant came later, and so did the start of the ttl.
-    sent_at_ = planted(bug::deadline_from_receipt) ? now : grant.asked_at;
+    sent_at_ = planted(bug::turn_from_receipt) ? now : grant.asked_at;
     valid_until_ = sent_at_ + claim_.ttl - margin_;
     state_ = state::done;
     return verdict::granted;

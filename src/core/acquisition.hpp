@@ -19,6 +19,8 @@ struct contention_settings {
     /// The longest a waiter sleeps without asking, plus up to a quarter, in case a notification was
     /// lost.
     clock::duration recheck_cap{std::chrono::seconds{1}};
+    /// How long a store may keep somebody in its line who does not ask any more.
+    clock::duration line_patience{std::chrono::seconds{5}};
     clock::duration shortest_pause{std::chrono::milliseconds{1}};
     clock::duration longest_backoff{std::chrono::milliseconds{500}};
 };

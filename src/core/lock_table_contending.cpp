@@ -283,7 +283,13 @@ void lock_table::end_contest(contest& who) {
 /// Takes back a grant that nobody wants, or that may be there without our knowing.
 void lock_table::clean_up(const acquisition& after, clock::time_point now) {
     const auto& claim = after.claim();
-    send(add_release({claim.name, claim.mode, claim.owner, {}, claim.kind}, {}, now + claim.ttl), now);
+    // One who stands in line may be granted it as long as its place lasts.
+    const auto in_line = claim.queue && claim.kind == lock_kind::fair_mutex
+                             ? settings_.contention.line_patience
+                             : clock::duration::zero();
+    send(add_release({claim.name, claim.mode, claim.owner, {}, claim.kind}, {},
+                     now + in_line + claim.ttl),
+         now);
 }
 
 }  // namespace holdfast::core

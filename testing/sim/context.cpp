@@ -65,6 +65,7 @@ void context::draw_numbers() {
     contention.outage_patience = one_of(100ms, 300ms);
     contention.courtesy = one_of(500us, 1000us);
     contention.recheck_cap = one_of(80ms, 150ms, 300ms);
+    contention.line_patience = numbers.ttl;
     contention.shortest_pause = 1ms;
     contention.longest_backoff = one_of(10ms, 40ms);
     numbers.handover.count = one_of(1U, 3U, 128U);

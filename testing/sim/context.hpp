@@ -15,12 +15,22 @@ namespace holdfast::testing::sim {
 
 using namespace std::chrono_literals;
 
-/// The locks everybody contends for: two for exclusive use, one for readers and writers, one semaphore.
+/// The locks everybody contends for: two for exclusive use, one of them fair where the plan says so,
+/// one for readers and writers, one semaphore.
 inline constexpr std::size_t lock_count = 4;
+inline constexpr std::size_t perhaps_fair = 1;
 inline constexpr std::size_t readers_and_writers = 2;
 inline constexpr std::size_t semaphore = 3;
 [[nodiscard]] const std::string& lock_name(std::size_t index) noexcept;
 [[nodiscard]] std::size_t lock_index(const std::string& name) noexcept;
+
+/// A client has a new identity in every life.
+[[nodiscard]] constexpr owner_id identity_of(std::uint8_t client, std::uint16_t life) noexcept {
+    return {0, client * std::uint64_t{100} + life, 0};
+}
+[[nodiscard]] constexpr std::uint8_t client_of(const owner_id& owner) noexcept {
+    return static_cast<std::uint8_t>(owner.low / 100);
+}
 
 /// The numbers of one run, drawn at its beginning.
 struct setting {

@@ -42,6 +42,7 @@ void network::send(std::uint8_t client, std::uint16_t life, core::request_id id,
     sent.life = life;
     sent.connection = on.connection;
     sent.id = id;
+    sent.sent_at = run_.now();
     sent.asked = std::move(what);
     on.pending.push_back(index);
     if (down_) {
@@ -103,7 +104,7 @@ void network::execute(message& what) {
     const bool too_late = what.answered || what.life != links_[what.client].life;
     reply answer;
     if (const auto* acquire = std::get_if<engines::acquire_request>(&what.asked)) {
-        answer = store_.acquire(*acquire, too_late);
+        answer = store_.acquire(*acquire, what.sent_at, too_late);
     } else if (const auto* batch = std::get_if<renew_requests>(&what.asked)) {
         renew_replies replies;
         for (const auto& one : *batch) {
@@ -242,7 +243,30 @@ bool network::watched_by(std::uint8_t client) const noexcept {
     return std::any_of(on.wanted.begin(), on.wanted.end(), [](bool wanted) { return wanted; });
 }
 
+/// One in line is told on the connection that hints take, in their order.
+void network::tell_turns() {
+    for (auto& told : store_.take_turns()) {
+        const auto client = client_of(told.owner);
+        if (run_.random.fault(feature::lose_hint, 4)) {
+            continue;
+        }
+        auto travel = run_.random.between(20us, run_.numbers.longest_hint_delay);
+        if (auto bad = run_.random.fault(feature::long_delay, 3)) {
+            // Beyond that it would not be believed anyway.
+            travel += bad->between(1ms, run_.numbers.ttl / 3);
+            run_.log.note("network: client ", +client, " hears late that it is the turn of ",
+                          told.owner.sequence);
+        }
+        auto& on = links_[client];
+        on.last_hint = std::max(on.last_hint, run_.now() + travel);
+        run_.at(on.last_hint, for_client(what_happens::turn_arrives, client,
+                                         static_cast<std::uint32_t>(turns_.size())));
+        turns_.push_back(std::move(told));
+    }
+}
+
 void network::notify() {
+    tell_turns();
     for (const auto& name : store_.take_hints()) {
         const auto lock = lock_index(name);
         for (std::uint8_t client = 0; client < most_clients; ++client) {
@@ -251,7 +275,9 @@ void network::notify() {
                 send_hint(client, lock);
             }
         }
-        if (run_.numbers.wake_up_bound > 0us && store_.is_free(lock)) {
+        // Who is first in a line may just be leaving it, and so may the next.
+        const bool in_line = lock == perhaps_fair && run_.has(feature::fair);
+        if (run_.numbers.wake_up_bound > 0us && store_.is_free(lock) && !in_line) {
             happening check;
             check.what = what_happens::check_wake_up;
             check.subject = static_cast<std::uint32_t>(lock);

@@ -23,6 +23,7 @@ struct message {
     std::uint16_t life{};
     std::uint32_t connection{};
     core::request_id id{};
+    clock::time_point sent_at{};
     request asked;
     reply answer;
     /// Late requests of a connection that broke wait until then.
@@ -61,6 +62,7 @@ public:
     void notify();
     void send_hint(std::uint8_t client, std::size_t lock);
     void tell_of_revocation();
+    [[nodiscard]] const turn& turn_number(std::uint32_t index) const { return turns_[index]; }
     [[nodiscard]] bool watched_by(std::uint8_t client) const noexcept;
 
 private:
@@ -83,6 +85,7 @@ private:
     }
     void fail(std::uint32_t index, clock::duration after, errc why);
     void execute(message& what);
+    void tell_turns();
     [[nodiscard]] std::uint32_t others_watching(std::size_t lock, std::uint8_t client) const noexcept;
     [[nodiscard]] const message* deliver(std::uint32_t index);
     [[nodiscard]] happening for_client(what_happens what, std::uint8_t client,
@@ -93,6 +96,7 @@ private:
     std::array<link, most_clients> links_;
     // Stays where it is while others are sent.
     std::deque<message> messages_;
+    std::vector<turn> turns_;
     clock::duration slowness_{};
     bool down_{};
 };

@@ -16,6 +16,7 @@ enum class what_happens : std::uint8_t {
     request_times_out,
     reply_arrives,
     hint_arrives,
+    turn_arrives,
     watch_is_active,
     holds_may_have_changed,
     // to a client, even a paused one

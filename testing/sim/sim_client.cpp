@@ -16,7 +16,7 @@ sim_client::sim_client(const surroundings& world, std::uint8_t number)
 }
 
 void sim_client::start() {
-    identity_ = {0, static_cast<std::uint64_t>(number_) * 100 + life_, 0};
+    identity_ = identity_of(number_, life_);
     core::table_settings settings;
     settings.contention = world_.run.numbers.contention;
     settings.handover = world_.run.numbers.handover;
@@ -94,6 +94,11 @@ void sim_client::process(const happening& event) {
         case what_happens::hint_arrives:
             table_->on_hint(lock_name(event.subject), now);
             break;
+        case what_happens::turn_arrives: {
+            const auto& told = world_.net.turn_number(event.subject);
+            table_->on_turn(told.name, told.owner, told.granted, now);
+            break;
+        }
         case what_happens::watch_is_active:
             if (table_->wants_watch(lock_name(event.subject))) {
                 table_->on_watch_active(lock_name(event.subject), now);
@@ -180,6 +185,7 @@ void sim_client::resume() {
                 queues[0].push_back(event);
                 break;
             case what_happens::hint_arrives:
+            case what_happens::turn_arrives:
             case what_happens::watch_is_active:
             case what_happens::holds_may_have_changed:
                 queues[1].push_back(event);

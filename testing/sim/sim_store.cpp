@@ -25,10 +25,57 @@ using core::planted;
 
 }  // namespace
 
-engines::acquire_reply sim_store::acquire(const engines::acquire_request& request, bool too_late) {
+/// For a fair lock, what the line says comes before the model.
+engines::acquire_reply sim_store::decide(const engines::acquire_request& request,
+                                         clock::time_point sent_at, bool too_late) {
+    using outcome = engines::acquire_reply::outcome;
+    if (request.kind != lock_kind::fair_mutex) {
+        return model_.acquire(request, now());
+    }
+    const auto* head = line_.head(now());
+    engines::acquire_reply reply;
+    if (look(request.name).empty() && head != nullptr && head->asked.owner != request.owner) {
+        reply.result = outcome::busy;
+        reply.retry_after = std::chrono::ceil<std::chrono::milliseconds>(head->alive_until - now());
+    } else {
+        reply = model_.acquire(request, now());
+    }
+    if (reply.result == outcome::granted) {
+        line_.leave(request.owner);
+    } else if (request.queue) {
+        line_.enter({request, sent_at, now() + run_.numbers.contention.line_patience, too_late});
+    }
+    return reply;
+}
+
+/// A lock that has become free goes to the first in line; some want to be told only.
+void sim_store::serve_line() {
+    const auto* head = line_.head(now());
+    if (head == nullptr || !look(head->asked.name).empty()) {
+        return;
+    }
+    const auto first = *head;
+    turn& told = turns_.emplace_back(turn{first.asked.name, first.asked.owner, {}});
+    if (run_.random.one_in(4)) {
+        return;
+    }
+    line_.leave(first.asked.owner);
+    const auto reply = model_.acquire(first.asked, now());
+    audit_grant(first.asked, reply, {});
+    ++freedom_[lock_index(first.asked.name)];
+    if (first.too_late) {
+        beyond_knowledge_.push_back(first.asked.owner);
+    }
+    told.granted = {reply.first_token, reply.token_count, first.asked_at};
+    run_.log.note("store: gives ", told.name, " to #", told.owner.low, ":", told.owner.sequence,
+                  ", the first in line, token ", reply.first_token.value);
+}
+
+engines::acquire_reply sim_store::acquire(const engines::acquire_request& request,
+                                          clock::time_point sent_at, bool too_late) {
     using outcome = engines::acquire_reply::outcome;
     const auto before = look(request.name);
-    auto reply = model_.acquire(request, now());
+    auto reply = decide(request, sent_at, too_late);
     if (reply.result == outcome::granted) {
         if (planted(bug::store_token_repeats) && reply.first_token.value > 1 && ++grants_ % 3 == 0) {
             reply.first_token.value -= 1;
@@ -137,6 +184,10 @@ engines::release_reply sim_store::release(const engines::release_request& reques
     if (!before.empty() && after.empty()) {
         ++freedom_[lock_index(request.name)];
     }
+    if (request.kind == lock_kind::fair_mutex) {
+        line_.leave(request.owner);
+        serve_line();
+    }
     run_.log.note("store: release ", request.name, " of #", request.owner.low, ":",
                   request.owner.sequence, reply.result == outcome::released ? " released" : " gone");
     return reply;
@@ -165,6 +216,9 @@ bool sim_store::revoke(std::size_t lock, std::uint32_t which) {
                   victim.owner.sequence);
     static_cast<void>(
         model_.revoke({lock_name(lock), victim.owner, victim.token, "operator", "simulated"}, now()));
+    if (lock == perhaps_fair) {
+        serve_line();
+    }
     return true;
 }
 
@@ -181,6 +235,7 @@ void sim_store::step_clock(clock::duration by) {
 void sim_store::lose_data() {
     run_.store_kept_its_word = false;
     model_.reset(largest_token_ + 1000);
+    line_.clear();
     for (auto& count : freedom_) {
         ++count;
     }

@@ -3,10 +3,12 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <context.hpp>
 #include <memory/store_model.hpp>
+#include <sim_line.hpp>
 
 namespace holdfast::testing::sim {
 
@@ -18,7 +20,7 @@ public:
 
     /// `too_late`: the client has been told already that there was no answer.
     [[nodiscard]] engines::acquire_reply acquire(const engines::acquire_request& request,
-                                                 bool too_late);
+                                                 clock::time_point sent_at, bool too_late);
     [[nodiscard]] engines::renew_reply renew(const engines::renew_request& request, bool too_late);
     [[nodiscard]] engines::release_reply release(const engines::release_request& request);
     /// Takes a hold of `lock` away, as an operator would. False: nobody holds it.
@@ -30,6 +32,8 @@ public:
 
     /// Names that may have become free.
     [[nodiscard]] std::vector<std::string> take_hints() { return model_.take_hints(); }
+    /// Whom to tell that it is their turn.
+    [[nodiscard]] std::vector<turn> take_turns() { return std::exchange(turns_, {}); }
     /// Changes when the lock becomes free or is granted.
     [[nodiscard]] std::uint64_t freedom(std::size_t lock) const noexcept { return freedom_[lock]; }
     [[nodiscard]] bool is_free(std::size_t lock);
@@ -47,6 +51,9 @@ private:
     [[nodiscard]] bool was_too_late(const owner_id& owner) const noexcept;
     [[nodiscard]] clock::time_point now() const noexcept { return run_.now() + offset_; }
     [[nodiscard]] holders look(const std::string& name) { return model_.inspect(name, now()).holders; }
+    [[nodiscard]] engines::acquire_reply decide(const engines::acquire_request& request,
+                                                clock::time_point sent_at, bool too_late);
+    void serve_line();
     void audit_others(std::string_view what, const owner_id& owner, const holders& before,
                       const holders& after);
     void audit_limits(const std::string& name, const holders& after);
@@ -56,6 +63,8 @@ private:
 
     context& run_;
     engines::memory::store_model model_;
+    sim_line line_;
+    std::vector<turn> turns_;
     clock::duration offset_{};
     bool went_back_{};
     std::uint64_t largest_token_{};

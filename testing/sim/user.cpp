@@ -29,13 +29,17 @@ std::size_t draw_lock(context& run) {
     if (choice == 1 && run.has(feature::shared)) {
         return readers_and_writers;
     }
-    return choice == 2 ? 1 : run.numbers.favourite;
+    const std::uint32_t of_eight = run.has(feature::fair) ? 4 : 1;
+    return choice >= 2 && choice < 2 + of_eight ? perhaps_fair : run.numbers.favourite;
 }
 
 core::claim draw_claim(context& run, std::size_t lock) {
     core::claim what;
     what.name = lock_name(lock);
     what.how = draw_terms(run);
+    if (lock == perhaps_fair && run.has(feature::fair)) {
+        what.kind = lock_kind::fair_mutex;
+    }
     if (lock == semaphore) {
         what.mode = claim_mode::permit;
         what.limit = run.numbers.permit_limit;

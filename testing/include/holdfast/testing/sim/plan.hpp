@@ -43,6 +43,7 @@ enum class feature : std::uint8_t {
     convert,
     linger,
     late_release,
+    fair,  ///< one of the locks has a line in the store
     count,
 };
 
