@@ -1,3 +1,4 @@
+#include <csignal>
 #include <future>
 #include <memory>
 #include <mutex>
@@ -31,12 +32,22 @@ protected:
             {"ZADD", timeouts_, std::to_string(server_time() + alive_for.count()), owner.text()});
         return owner;
     }
+    /// Whether the first in line hears what it is told.
+    [[nodiscard]] bool head_listens() const {
+        return eventually([&] {
+            const auto head = server_.cli({"LINDEX", queue_, "0"});
+            const auto heard =
+                server_.ask({"PUBSUB", "NUMSUB", "redisson_lock__channel:{stock}:" + head});
+            return heard.items.at(1).integer == 1;
+        });
+    }
     [[nodiscard]] auto start_waiting(client& who) const {
         return in_background([&who] { return fair_mutex{who, "stock"}.try_acquire_for(20s); });
     }
 
     const std::string queue_{"redisson_lock_queue:{stock}"};
     const std::string timeouts_{"redisson_lock_timeout:{stock}"};
+    const std::string wishes_{"holdfast_waiters:{stock}"};
     client first_{make_client()};
     client second_{address()};
 };
@@ -62,7 +73,7 @@ TEST_F(redis_fair_lock, serves_threads_of_several_clients_in_the_order_in_which_
     threads.clear();
 
     EXPECT_EQ(order, (std::vector{0, 1, 2, 3, 4, 5, 6, 7}));
-    EXPECT_EQ(count({"EXISTS", "stock", queue_, timeouts_}), 0);
+    EXPECT_EQ(count({"EXISTS", "stock", queue_, timeouts_, wishes_}), 0);
 }
 
 TEST_F(redis_fair_lock, tokens_rise_along_the_line) {
@@ -76,6 +87,58 @@ TEST_F(redis_fair_lock, tokens_rise_along_the_line) {
     EXPECT_GT(waiting.get().value().token(), before);
 }
 
+TEST_F(redis_fair_lock, the_first_in_line_is_given_the_lock_without_asking) {
+    auto held = fair_mutex{first_, "stock"}.acquire();
+    const testing_support::server_process stopped{{HOLDFAST_LOCK_WORKER, "line", address(), "stock"},
+                                                  server_.directory() / "worker"};
+    ASSERT_TRUE(line_becomes(1));
+    ASSERT_TRUE(head_listens());
+    const auto head = server_.cli({"LINDEX", queue_, "0"});
+    stopped.signal(SIGSTOP);
+
+    held.release();
+
+    EXPECT_EQ(server_.cli({"HKEYS", "stock"}), head);
+    EXPECT_EQ(count({"EXISTS", queue_, timeouts_, wishes_}), 0);
+}
+
+TEST_F(redis_fair_lock, a_lease_given_in_line_is_trusted_no_longer_than_the_server_keeps_it) {
+    auto held = fair_mutex{first_, "stock"}.acquire();
+    auto waiting = in_background([this] {
+        return fair_mutex{second_, "stock", {.safety_margin = 0ms}}.try_acquire_for(20s);
+    });
+    ASSERT_TRUE(line_becomes(1));
+    ASSERT_TRUE(head_listens());
+
+    held.release();
+
+    const auto given = waiting.get();
+    ASSERT_TRUE(given.has_value());
+    EXPECT_GT(given->remaining(), 20s);
+    const auto trusted_until = clock::now() + given->remaining();
+    const auto asked_at = clock::now();
+    EXPECT_LE(trusted_until, asked_at + std::chrono::milliseconds{count({"PTTL", "stock"}) + 2});
+    EXPECT_EQ(count({"HEXISTS", "stock", given->owner().text()}), 1);
+}
+
+TEST_F(redis_fair_lock, a_lease_given_in_line_is_renewed) {
+    constexpr auto ttl = 1200ms;
+    auto held = fair_mutex{first_, "stock"}.acquire();
+    auto waiting = in_background([&] {
+        return fair_mutex{second_, "stock", {.ttl = ttl}}.try_acquire_for(20s);
+    });
+    ASSERT_TRUE(line_becomes(1));
+    ASSERT_TRUE(head_listens());
+
+    held.release();
+
+    const auto given = waiting.get();
+    ASSERT_TRUE(given.has_value());
+    const stopwatch watch;
+    EXPECT_TRUE(eventually([&] { return watch.elapsed() > 2 * ttl || !*given; }));
+    EXPECT_TRUE(*given);
+}
+
 TEST_F(redis_fair_lock, one_who_gives_up_leaves_the_line_at_once) {
     const auto held = fair_mutex{first_, "stock"}.acquire();
 
@@ -84,7 +147,7 @@ TEST_F(redis_fair_lock, one_who_gives_up_leaves_the_line_at_once) {
     const stopwatch watch;
     EXPECT_TRUE(line_becomes(0));
     EXPECT_LT(watch.elapsed(), slack);
-    EXPECT_EQ(count({"ZCARD", timeouts_}), 0);
+    EXPECT_EQ(count({"EXISTS", timeouts_, wishes_}), 0);
 }
 
 TEST_F(redis_fair_lock, one_who_is_stopped_leaves_the_line_at_once) {
