@@ -133,7 +133,8 @@ void describe(const catalogue& from, const std::string& name, call how,
              });
 }
 
-/// Goes through the keys of all masters, one page after the other, then describes what it found.
+/// Goes through the keys of all masters, one page after the other, then describes what it found, many
+/// at a time.
 class listing : public std::enable_shared_from_this<listing> {
 public:
     listing(std::shared_ptr<const catalogue> from, list_request request, call how,
@@ -149,6 +150,15 @@ public:
 
 private:
     static constexpr std::string_view keys_per_page = "1000";
+    /// Requests under way at a time: few enough to keep nobody else waiting.
+    static constexpr std::size_t described_together = 128;
+
+    /// Names that are described together, in their order.
+    struct batch {
+        explicit batch(std::size_t count) : replies(count), missing{count} {}
+        std::vector<inspect_reply> replies;
+        std::atomic<std::size_t> missing;
+    };
 
     void scan(const std::string& cursor) {
         ask(*from_, slots_.back(),
@@ -214,17 +224,32 @@ private:
             add_cards(from_, found_, how_, [self = shared_from_this()] { self->finish(); });
             return;
         }
-        auto name = std::move(names_.extract(names_.begin()).value());
-        describe(*from_, name, how_, [self = shared_from_this()](inspect_reply reply) {
+        // No more than may still be found, so that none is described in vain or left out.
+        const auto count =
+            std::min({names_.size(), request_.limit - found_.size(), described_together});
+        const auto all = std::make_shared<batch>(count);
+        for (std::size_t place = 0; place < count; ++place) {
+            const auto name = std::move(names_.extract(names_.begin()).value());
+            describe(*from_, name, how_, [self = shared_from_this(), all, place](inspect_reply reply) {
+                all->replies[place] = std::move(reply);
+                if (all->missing.fetch_sub(1) == 1) {
+                    self->described(*all);
+                }
+            });
+        }
+    }
+
+    void described(batch& all) {
+        for (auto& reply : all.replies) {
             if (reply.error) {
-                self->fail(std::move(reply.error));
+                fail(std::move(reply.error));
                 return;
             }
             if (!reply.info.holders.empty()) {
-                self->found_.push_back(std::move(reply.info));
+                found_.push_back(std::move(reply.info));
             }
-            self->describe_next();
-        });
+        }
+        describe_next();
     }
 
     void finish() {

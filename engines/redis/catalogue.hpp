@@ -12,7 +12,7 @@
 #include <redis/translation.hpp>
 
 /// What is in the store, for people: holders with their cards, and lists of names. Several requests
-/// each, one after the other, all by the same deadline.
+/// each, all by the same deadline.
 namespace holdfast::engines::redis {
 
 struct catalogue {

@@ -139,6 +139,21 @@ TEST_F(redis_inspection, lists_the_locks_of_all_clients_with_their_cards) {
     }
 }
 
+TEST_F(redis_inspection, lists_more_locks_than_are_looked_at_together_in_order) {
+    constexpr int locks = 300;
+    const auto name = [](int number) { return "stock:" + std::to_string(1000 + number); };
+    for (int number = 0; number < locks; ++number) {
+        server_.cli({"HSET", name(number), owner_id::random_client().text(), "1"});
+    }
+
+    const auto page = operator_.list("stock");
+
+    ASSERT_EQ(page.locks.size(), locks);
+    for (int number = 0; number < locks; ++number) {
+        EXPECT_EQ(page.locks[static_cast<std::size_t>(number)].name, name(number));
+    }
+}
+
 TEST_F(redis_inspection, counts_those_who_wait) {
     const auto held = stock_.acquire();
     client waiter{address()};
