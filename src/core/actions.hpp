@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <core/local_queue.hpp>
-#include <core/terms.hpp>
+#include <core/shared.hpp>
 #include <holdfast/clock.hpp>
 #include <holdfast/engine.hpp>
 #include <holdfast/lease.hpp>
@@ -62,6 +62,7 @@ struct finish_acquire {
     owner_id owner;
     fencing_token token;
     clock::time_point valid_until;
+    shared_name name{};
 };
 
 struct finish_release {

@@ -17,7 +17,7 @@ bool local_queue::remove(waiter_id who) {
 
 waiter_id local_queue::pop() {
     const auto who = waiting_.front();
-    waiting_.pop_front();
+    waiting_.erase(waiting_.begin());
     return who;
 }
 
@@ -54,8 +54,8 @@ bool local_queue::soon_on_arrival() const noexcept {
 }
 
 bool local_queue::may_hand_over(const handover_limits& limits, clock::time_point now) const noexcept {
-    const bool token_left = used_ < reserved_ || planted(bug::handover_overruns_block);
-    return !waiting_.empty() && token_left && used_ <= limits.count && now - since_ < limits.time;
+    const bool enough = token_left() || planted(bug::handover_overruns_block);
+    return !waiting_.empty() && enough && used_ <= limits.count && now - since_ < limits.time;
 }
 
 }  // namespace holdfast::core

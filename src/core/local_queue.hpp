@@ -2,8 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <optional>
+#include <vector>
 
 #include <holdfast/clock.hpp>
 #include <holdfast/token.hpp>
@@ -32,7 +32,7 @@ public:
     [[nodiscard]] std::size_t size() const noexcept { return waiting_.size(); }
     [[nodiscard]] waiter_id front() const { return waiting_.front(); }
     waiter_id pop();
-    [[nodiscard]] const std::deque<waiter_id>& all() const noexcept { return waiting_; }
+    [[nodiscard]] const std::vector<waiter_id>& all() const noexcept { return waiting_; }
 
     /// How many tokens to ask for: one for the front, one for each that may be served after it.
     [[nodiscard]] std::uint32_t tokens_wanted(const handover_limits& limits) const noexcept;
@@ -47,6 +47,8 @@ public:
     /// came last need not fall asleep at all.
     [[nodiscard]] std::optional<waiter_id> soon_after_hand_over() const noexcept;
     [[nodiscard]] bool soon_on_arrival() const noexcept;
+    /// Whether the block has a token for another hold.
+    [[nodiscard]] bool token_left() const noexcept { return used_ < reserved_; }
     /// Whether the lock may be passed on to the front.
     [[nodiscard]] bool may_hand_over(const handover_limits& limits,
                                      clock::time_point now) const noexcept;
@@ -57,7 +59,7 @@ private:
     /// 4 → 7.
     static constexpr std::size_t awake = 2;
 
-    std::deque<waiter_id> waiting_;
+    std::vector<waiter_id> waiting_;
     fencing_token first_{};
     std::uint32_t reserved_{};
     std::uint32_t used_{};

@@ -29,26 +29,40 @@ std::optional<lock_table::pending_request> lock_table::take_request(request_id i
 }
 
 lock_table::name_record& lock_table::record_of(const std::string& name, lock_kind kind) {
-    auto& record = names_[name];
-    if (!record) {
-        record = std::make_unique<name_record>();
-        record->name = name;
-        record->kind = kind;
+    if (const auto found = names_.find(name); found != names_.end()) {
+        return found->second;
     }
-    return *record;
+    auto kept = std::make_shared<const std::string>(name);
+    const std::string_view key{*kept};
+    return names_.emplace(key, name_record{std::move(kept), 0, nullptr, false, kind}).first->second;
 }
 
-/// Starts or stops watching a name as its contests need it, and forgets it when nothing is going on.
+lock_table::line& lock_table::line_of(name_record& where) {
+    if (!where.waiting) {
+        where.waiting = std::make_unique<line>();
+    }
+    return *where.waiting;
+}
+
+shared_terms lock_table::shared(const terms& how) {
+    if (!latest_terms_ || *latest_terms_ != how) {
+        latest_terms_ = std::make_shared<const terms>(how);
+    }
+    return latest_terms_;
+}
+
+/// Starts or stops watching a name as its contests need it, and forgets what is not needed any more.
 void lock_table::tidy(const std::string& name) {
     const auto found = names_.find(name);
     if (found == names_.end()) {
         return;
     }
-    auto& record = *found->second;
-    const bool busy = !record.queue.empty() || !record.contests.empty();
+    auto& record = found->second;
+    const auto* here = record.waiting.get();
+    const bool busy = here != nullptr && (!here->queue.empty() || !here->contests.empty());
     // Once begun, watching goes on as long as anybody waits: they will need it again.
     const bool wanted = busy && record.kind != lock_kind::fair_mutex &&
-                        (record.watched || std::any_of(record.contests.begin(), record.contests.end(),
+                        (record.watched || std::any_of(here->contests.begin(), here->contests.end(),
                                                        [this](contest_id id) {
                                                            return contests_.at(id)->way.contended();
                                                        }));
@@ -58,12 +72,14 @@ void lock_table::tidy(const std::string& name) {
     }
     if (!busy && record.idle()) {
         names_.erase(found);
+    } else if (!busy && here != nullptr && !here->queue.token_left()) {
+        record.waiting.reset();
     }
 }
 
 bool lock_table::wants_watch(const std::string& name) const {
     const auto found = names_.find(name);
-    return found != names_.end() && found->second->watched;
+    return found != names_.end() && found->second.watched;
 }
 
 void lock_table::tell(event_kind kind, const std::string& name, const owner_id& owner,
@@ -95,17 +111,18 @@ waiter_id lock_table::acquire(const claim& what, clock::time_point now) {
         start_contest(record, who, now, now);
         return id;
     }
-    const bool free_here = record.idle() && record.queue.empty();
+    auto& queue = line_of(record).queue;
+    const bool free_here = record.idle() && queue.empty();
     if (!free_here && !what.wait) {
         finish_waiter(id, {errc::busy, "another thread of this process has it or waits for it"}, now);
         return id;
     }
-    record.queue.push(id);
+    queue.push(id);
     if (free_here) {
         start_contest(record, who, now, now);
     } else {
         tell(event_kind::contended, what.name, client_, {});
-        if (record.queue.soon_on_arrival()) {
+        if (queue.soon_on_arrival()) {
             actions_.emplace_back(stand_by{id});
         }
     }
@@ -120,10 +137,10 @@ void lock_table::cancel(waiter_id who, errc why, clock::time_point now) {
 
 void lock_table::on_hint(const std::string& name, clock::time_point now) {
     const auto found = names_.find(name);
-    if (found == names_.end()) {
+    if (found == names_.end() || !found->second.waiting) {
         return;
     }
-    const auto contests = found->second->contests;  // asking may end some of them
+    const auto contests = found->second.waiting->contests;  // asking may end some of them
     for (const auto id : contests) {
         const auto who = contests_.find(id);
         if (who != contests_.end()) {
@@ -135,10 +152,10 @@ void lock_table::on_hint(const std::string& name, clock::time_point now) {
 void lock_table::on_turn(const std::string& name, const owner_id& owner,
                          const std::optional<engines::turn_grant>& granted, clock::time_point now) {
     const auto found = names_.find(name);
-    if (found == names_.end()) {
+    if (found == names_.end() || !found->second.waiting) {
         return;
     }
-    for (const auto id : found->second->contests) {
+    for (const auto id : found->second.waiting->contests) {
         auto& who = *contests_.at(id);
         if (who.way.owner() != owner) {
             continue;
@@ -164,7 +181,11 @@ void lock_table::on_watch_active(const std::string& name, clock::time_point now)
 }
 
 void lock_table::on_holds_may_have_changed(clock::time_point now) {
-    renewal_.suspect_all(now);
+    for (auto& [id, hold] : holds_) {
+        if (!hold.lost) {
+            renewal_.suspect(hold.tenure, now);
+        }
+    }
     on_time(now);
 }
 
@@ -181,7 +202,7 @@ void lock_table::on_time(clock::time_point now) {
         } else if (const auto contender = contests_.find(id); contender != contests_.end()) {
             step(*contender->second, contender->second->way.on_wake(), now);
         } else if (const auto held = holds_.find(id); held != holds_.end()) {
-            lose(held->second->tenure, {errc::max_hold_exceeded, "it was held for its max_hold"}, now);
+            lose(held->second, {errc::max_hold_exceeded, "it was held for its max_hold"}, now);
         } else if (const auto back = releases_.find(id); back != releases_.end()) {
             on_release_timer(*back->second, now);
         }
@@ -200,17 +221,18 @@ void lock_table::shut_down(clock::time_point now) {
     for (const auto id : waiting) {
         finish_waiter(id, {errc::shut_down, "the client was shut down"}, now);
     }
-    std::vector<tenure_id> held;
-    for (const auto& [id, tenure] : tenures_) {
-        held.push_back(id);
+    std::vector<hold_id> held;
+    for (const auto& [id, hold] : holds_) {
+        if (!hold.lost) {
+            held.push_back(id);
+        }
     }
     std::sort(held.begin(), held.end());
     for (const auto id : held) {
-        const auto tenure = *tenures_.at(id);
-        auto& back = add_release({tenure.name, tenure.mode, tenure.owner, {}, tenure.kind},
-                                 holds_.at(tenure.hold)->token, gone_by(tenure.how, now));
+        auto& hold = holds_.at(id);
+        auto& back = add_release(hold.give_back(), hold.token, gone_by(hold.how(), now));
         back.at_shutdown = true;
-        lose(id, {errc::shut_down, "the client was shut down"}, now);
+        lose(hold, {errc::shut_down, "the client was shut down"}, now);
         send(back, now);
     }
 }
@@ -221,13 +243,13 @@ std::vector<unreleased_lock> lock_table::unreleased() const {
         result.push_back({back->request.name, back->token, back->way.trouble()});
     }
     for (const auto& [id, who] : contests_) {
-        result.push_back({who->name, {}, {errc::outcome_unknown, "a request for it was under way"}});
+        result.push_back({*who->name, {}, {errc::outcome_unknown, "a request for it was under way"}});
     }
     return result;
 }
 
 lock_table::census lock_table::count() const noexcept {
-    return {waiters_.size(),  contests_.size(), tenures_.size(), holds_.size(),
+    return {waiters_.size(),  contests_.size(), renewal_.size(), holds_.size(),
             releases_.size(), names_.size(),    requests_.size()};
 }
 

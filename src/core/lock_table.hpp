@@ -15,6 +15,7 @@
 #include <core/local_queue.hpp>
 #include <core/release.hpp>
 #include <core/renewal.hpp>
+#include <core/shared.hpp>
 #include <core/terms.hpp>
 
 namespace holdfast::core {
@@ -61,7 +62,8 @@ struct unreleased_lock {
 ///
 /// Exclusive claims on one name share a `local_queue` and one contender at the store. Shared claims and
 /// permits contend one by one. A grant becomes a tenure (renewed, see `renewal`) with one hold at a
-/// time on it. A hold that is lost stays on record until its holder lets go.
+/// time on it; a hand-over passes its record on. A hold that is lost stays on record until its holder
+/// lets go.
 ///
 /// Not thread-safe: the caller serialises.
 class lock_table {
@@ -121,10 +123,44 @@ private:
 
     struct waiter;
     struct contest;
-    struct tenure_record;
-    struct hold_record;
     struct release_record;
-    struct name_record;
+    struct line;
+
+    /// What a caller holds, or held and has not let go of yet.
+    struct hold_record {
+        /// The grant of the store's that it rests on: name, owner and terms are there.
+        renewal::tenure tenure;
+        fencing_token token{};
+        clock::time_point since{};
+        timer longest;
+        /// When the store forgets it by itself; known once it is lost.
+        clock::time_point expires_by{};
+        claim_mode mode{};
+        bool lost{};
+        /// A downgrade was sent and not refused for certain: the store may let readers in.
+        bool downgraded{};
+        /// A request to acquire or convert it was never answered: it may still reach the store.
+        bool unanswered{};
+
+        [[nodiscard]] hold_id id() const noexcept { return tenure.id(); }
+        [[nodiscard]] const std::string& name() const noexcept { return *tenure.name; }
+        [[nodiscard]] const terms& how() const noexcept { return *tenure.how; }
+        [[nodiscard]] engines::release_request give_back(std::chrono::milliseconds linger = {}) const {
+            return {name(), mode, tenure.owner, linger, tenure.kind};
+        }
+    };
+
+    struct name_record {
+        shared_name name;
+        /// What works for the queue: its contest, its hold, or the release it waits for; zero: nothing.
+        std::uint64_t busy_with{};
+        /// Only there while somebody waits or contends.
+        std::unique_ptr<line> waiting;
+        bool watched{};
+        lock_kind kind{};
+
+        [[nodiscard]] bool idle() const noexcept { return busy_with == 0; }
+    };
 
     /// What an answer from the store belongs to.
     struct pending_request {
@@ -141,7 +177,9 @@ private:
     [[nodiscard]] owner_id next_owner() noexcept;
     [[nodiscard]] double jitter();
     [[nodiscard]] std::optional<pending_request> take_request(request_id id);
-    name_record& record_of(const std::string& name, lock_kind kind = lock_kind::mutex);
+    name_record& record_of(const std::string& name, lock_kind kind);
+    [[nodiscard]] static line& line_of(name_record& where);
+    [[nodiscard]] shared_terms shared(const terms& how);
     void tidy(const std::string& name);
     void tell(event_kind kind, const std::string& name, const owner_id& owner, fencing_token token,
               clock::duration duration = {}, failure error = {});
@@ -149,7 +187,8 @@ private:
     // lock_table_contending.cpp
     void start_contest(name_record& where, const waiter& first, clock::time_point not_before,
                        clock::time_point now);
-    void contend_for_front(name_record& where, std::uint32_t others_waiting, clock::time_point now);
+    void contend_for_front(const std::string& name, std::uint32_t others_waiting,
+                           clock::time_point now);
     void ask(contest& who, clock::time_point now);
     void settle(contest& who, acquisition::verdict verdict, const engines::acquire_reply& reply,
                 clock::time_point now);
@@ -159,19 +198,23 @@ private:
                                             clock::time_point now);
     void step(contest& who, acquisition::verdict verdict, clock::time_point now);
     [[nodiscard]] std::vector<waiter_id> waiters_of(const contest& who) const;
+    /// The one that gets what the contest brings; zero: nobody.
+    [[nodiscard]] waiter_id first_of(const contest& who) const;
+    [[nodiscard]] local_queue& queue_of(const contest& who);
+    [[nodiscard]] const local_queue& queue_of(const contest& who) const;
     [[nodiscard]] failure reason_to_give_up(const waiter& who) const;
     void end_contest(contest& who);
     void clean_up(const acquisition& after, clock::time_point now);
     void finish_waiter(waiter_id who, const failure& why, clock::time_point now);
 
     // lock_table_holding.cpp
-    void grant(waiter_id who, tenure_record& tenure, fencing_token token, event_kind kind,
+    void grant(waiter_id who, hold_record& hold, fencing_token token, event_kind kind,
                clock::time_point now);
-    void lose(tenure_id which, const failure& why, clock::time_point now);
-    void detach(tenure_record& tenure);
+    void lose(hold_record& hold, const failure& why, clock::time_point now);
+    void detach(hold_record& hold);
     [[nodiscard]] clock::time_point gone_by(const terms& how, clock::time_point now) const;
-    [[nodiscard]] bool hand_over(tenure_record& tenure, const hold_record& from, clock::time_point now);
-    [[nodiscard]] clock::time_point validity(const hold_record& hold) const;
+    [[nodiscard]] bool hand_over(hold_record& hold, clock::time_point now);
+    [[nodiscard]] static clock::time_point validity(const hold_record& hold);
     release_record& add_release(engines::release_request request, fencing_token token,
                                 clock::time_point expires_by);
     void send(release_record& what, clock::time_point now);
@@ -183,7 +226,7 @@ private:
     void on_convert_reply(const pending_request& request, const engines::acquire_reply& reply,
                           clock::time_point now);
     void run_renewals(clock::time_point now);
-    void apply(const std::vector<renewal::event>& events, clock::time_point now);
+    void apply(const renewal::event& what, clock::time_point now);
 
     table_settings settings_;
     owner_id client_;
@@ -194,13 +237,14 @@ private:
 
     std::vector<action> actions_;
     std::vector<unreleased_lock> refused_at_shutdown_;
+    /// The terms that were asked for last: most leases of a program have the same.
+    shared_terms latest_terms_;
     deadline_heap timers_;
     renewal renewal_;
-    std::unordered_map<std::string, std::unique_ptr<name_record>> names_;
+    std::unordered_map<std::string_view, name_record> names_;
     std::unordered_map<waiter_id, std::unique_ptr<waiter>> waiters_;
     std::unordered_map<contest_id, std::unique_ptr<contest>> contests_;
-    std::unordered_map<tenure_id, std::unique_ptr<tenure_record>> tenures_;
-    std::unordered_map<hold_id, std::unique_ptr<hold_record>> holds_;
+    std::unordered_map<hold_id, hold_record> holds_;
     std::unordered_map<release_id, std::unique_ptr<release_record>> releases_;
     std::unordered_map<request_id, pending_request> requests_;
 };

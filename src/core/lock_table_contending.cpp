@@ -8,7 +8,7 @@ namespace holdfast::core {
 void lock_table::start_contest(name_record& where, const waiter& first, clock::time_point not_before,
                                clock::time_point now) {
     const auto id = next_id();
-    engines::acquire_request request{where.name,
+    engines::acquire_request request{*where.name,
                                      first.what.mode,
                                      first.what.permits,
                                      first.what.limit,
@@ -23,11 +23,11 @@ void lock_table::start_contest(name_record& where, const waiter& first, clock::t
              .emplace(id, std::make_unique<contest>(
                               id, where.name,
                               acquisition{std::move(request), first.what.how, settings_.contention},
-                              first.what.how))
+                              shared(first.what.how)))
              .first->second;
-    where.contests.push_back(id);
+    line_of(where).contests.push_back(id);
     if (first.what.queues_here()) {
-        where.contender = id;
+        where.busy_with = id;
     } else {
         who.sole = first.id;
         waiters_.at(first.id)->own_contest = id;
@@ -42,22 +42,25 @@ void lock_table::start_contest(name_record& where, const waiter& first, clock::t
 
 /// The lock left our hands while others wait for it here: contend again. If other processes wait too,
 /// they go first.
-void lock_table::contend_for_front(name_record& where, std::uint32_t others_waiting,
+void lock_table::contend_for_front(const std::string& name, std::uint32_t others_waiting,
                                    clock::time_point now) {
-    if (!where.queue.empty() && where.idle() && !shut_down_) {
+    const auto found = names_.find(name);
+    if (found == names_.end()) {
+        return;
+    }
+    auto& where = found->second;
+    if (where.waiting && !where.waiting->queue.empty() && where.idle() && !shut_down_) {
         const auto courtesy =
             others_waiting > 0 ? settings_.contention.courtesy : clock::duration::zero();
-        start_contest(where, *waiters_.at(where.queue.front()),
+        start_contest(where, *waiters_.at(where.waiting->queue.front()),
                       now + std::chrono::duration_cast<clock::duration>(courtesy * (1.0 + jitter())),
                       now);
     }
-    tidy(where.name);
+    tidy(name);
 }
 
 void lock_table::ask(contest& who, clock::time_point now) {
-    const auto& record = *names_.at(who.name);
-    const auto wanted = who.for_queue() ? record.queue.tokens_wanted(settings_.handover) : 1;
-    const auto served = waiters_of(who);
+    const auto wanted = who.for_queue() ? queue_of(who).tokens_wanted(settings_.handover) : 1;
     if (planted(bug::resend_with_new_owner) && who.way.may_be_granted()) {
         who.way.restart(next_owner());
     }
@@ -68,7 +71,7 @@ void lock_table::ask(contest& who, clock::time_point now) {
     // coming.
     constexpr std::chrono::milliseconds least{50};
     auto deadline = now + settings_.contention.request_timeout;
-    const auto on_behalf = served.empty() ? waiter_id{} : served.front();
+    const auto on_behalf = first_of(who);
     if (on_behalf != 0) {
         if (const auto& waits = *waiters_.at(on_behalf); waits.what.wait && waits.what.deadline) {
             deadline =
@@ -129,7 +132,7 @@ void lock_table::settle_late_grant(contest& who, clock::time_point now) {
     if (!contests_.contains(id)) {
         return;
     }
-    if (waiters_of(who).empty()) {
+    if (first_of(who) == 0) {
         end_contest(who);
     } else {
         ask(who, now);
@@ -138,39 +141,35 @@ void lock_table::settle_late_grant(contest& who, clock::time_point now) {
 
 void lock_table::settle_grant(contest& who, const engines::acquire_reply& reply,
                               clock::time_point now) {
-    auto& record = *names_.at(who.name);
-    const auto served = waiters_of(who);
-    if (served.empty() || !waiters_.at(served.front())->what.how.interchangeable(who.how)) {
+    const auto first = first_of(who);
+    if (first == 0 || !waiters_.at(first)->what.how.interchangeable(*who.how)) {
         // Everybody left, or the one it was meant for did and the next wants other terms.
         if (!planted(bug::abandoned_grant_kept)) {
             clean_up(who.way, now);
         }
         const auto name = who.name;
         end_contest(who);
-        contend_for_front(record_of(name), 0, now);  // the record may have gone with the contest
+        contend_for_front(*name, 0, now);
         return;
     }
-    auto tenure = std::make_unique<tenure_record>();
-    tenure->id = next_id();
-    tenure->name = who.name;
-    tenure->mode = who.way.claim().mode;
-    tenure->kind = who.way.claim().kind;
-    tenure->owner = who.way.owner();
-    tenure->how = who.how;
-    tenure->first_token = reply.first_token;
-    tenure->unanswered = who.way.unanswered();
-    const auto sent_at = planted(bug::deadline_from_receipt) ? now : who.way.sent_at();
-    renewal_.add(tenure->id,
-                 {tenure->name, tenure->mode, tenure->owner, tenure->how, sent_at, tenure->kind});
-    auto& kept = *tenures_.emplace(tenure->id, std::move(tenure)).first->second;
+    auto& hold = holds_[first];
+    hold.mode = who.way.claim().mode;
+    hold.unanswered = who.way.unanswered();
+    hold.tenure.name = who.name;
+    hold.tenure.how = shared(waiters_.at(first)->what.how);
+    hold.tenure.owner = who.way.owner();
+    hold.tenure.mode = hold.mode;
+    hold.tenure.kind = who.way.claim().kind;
+    renewal_.add(hold.tenure, first, planted(bug::deadline_from_receipt) ? now : who.way.sent_at());
     auto token = reply.first_token;
     if (who.for_queue()) {
-        record.tenure = kept.id;
-        record.queue.begin(reply.first_token, reply.token_count, now);
-        token = record.queue.next_token();
-        record.queue.pop();
+        names_.at(*who.name).busy_with = first;
+        auto& queue = queue_of(who);
+        queue.begin(reply.first_token, reply.token_count, now);
+        token = queue.next_token();
+        queue.pop();
     }
-    grant(served.front(), kept, token, event_kind::acquired, now);
+    grant(first, hold, token, event_kind::acquired, now);
     end_contest(who);
 }
 
@@ -192,7 +191,7 @@ bool lock_table::settle_without_grant(contest& who, acquisition::verdict verdict
     if (!contests_.contains(id)) {
         return true;
     }
-    if (!waiters_of(who).empty()) {
+    if (first_of(who) != 0) {
         return false;
     }
     if (who.way.leaves_traces()) {
@@ -211,25 +210,39 @@ void lock_table::step(contest& who, acquisition::verdict verdict, clock::time_po
     if (who.way.wake_at() != clock::time_point::max()) {
         timers_.arm(who.wake, who.way.wake_at());
     }
-    auto& record = *names_.at(who.name);
-    if (who.way.contended() && !record.watched) {
-        tell(event_kind::contended, who.name, client_, {});
+    if (who.way.contended() && !names_.at(*who.name).watched) {
+        tell(event_kind::contended, *who.name, client_, {});
     }
-    tidy(who.name);
+    tidy(*who.name);
 }
 
 std::vector<waiter_id> lock_table::waiters_of(const contest& who) const {
     if (who.for_queue()) {
-        const auto& waiting = names_.at(who.name)->queue.all();
-        return {waiting.begin(), waiting.end()};
+        return queue_of(who).all();
     }
     return waiters_.contains(who.sole) ? std::vector{who.sole} : std::vector<waiter_id>{};
 }
 
+waiter_id lock_table::first_of(const contest& who) const {
+    if (who.for_queue()) {
+        const auto& queue = queue_of(who);
+        return queue.empty() ? 0 : queue.front();
+    }
+    return waiters_.contains(who.sole) ? who.sole : 0;
+}
+
+/// The queue that a contest works for.
+local_queue& lock_table::queue_of(const contest& who) {
+    return names_.at(*who.name).waiting->queue;
+}
+
+const local_queue& lock_table::queue_of(const contest& who) const {
+    return names_.at(*who.name).waiting->queue;
+}
+
 /// Why a call that ran out of time did not get the lock.
 failure lock_table::reason_to_give_up(const waiter& who) const {
-    const auto& record = *names_.at(who.what.name);
-    const auto id = who.what.queues_here() ? record.contender : who.own_contest;
+    const auto id = who.what.queues_here() ? names_.at(who.what.name).busy_with : who.own_contest;
     if (const auto found = contests_.find(id); found != contests_.end()) {
         const auto& way = found->second->way;
         if (way.trouble()) {
@@ -251,12 +264,14 @@ void lock_table::finish_waiter(waiter_id who, const failure& why, clock::time_po
     auto node = waiters_.extract(who);
     const auto& left = *node.mapped();
     timers_.disarm(node.mapped()->deadline);
-    auto& record = record_of(left.what.name);
-    record.queue.remove(who);
-    const auto id = left.what.queues_here() ? record.contender : left.own_contest;
+    auto& record = names_.at(left.what.name);
+    if (record.waiting) {
+        record.waiting->queue.remove(who);
+    }
+    const auto id = left.what.queues_here() ? record.busy_with : left.own_contest;
     if (const auto found = contests_.find(id); found != contests_.end()) {
         auto& contender = *found->second;
-        if (waiters_of(contender).empty() && !contender.way.asking()) {
+        if (first_of(contender) == 0 && !contender.way.asking()) {
             if (contender.way.leaves_traces()) {
                 clean_up(contender.way, now);
             }
@@ -269,15 +284,15 @@ void lock_table::finish_waiter(waiter_id who, const failure& why, clock::time_po
 }
 
 void lock_table::end_contest(contest& who) {
-    auto& record = *names_.at(who.name);
-    std::erase(record.contests, who.id);
-    if (record.contender == who.id) {
-        record.contender = 0;
+    auto& record = names_.at(*who.name);
+    std::erase(record.waiting->contests, who.id);
+    if (record.busy_with == who.id) {
+        record.busy_with = 0;
     }
     timers_.disarm(who.wake);
     const auto name = who.name;
     contests_.erase(who.id);
-    tidy(name);
+    tidy(*name);
 }
 
 /// Takes back a grant that nobody wants, or that may be there without our knowing.

@@ -5,25 +5,25 @@
 
 namespace holdfast::core {
 
-void lock_table::grant(waiter_id who, tenure_record& tenure, fencing_token token, event_kind kind,
+void lock_table::grant(waiter_id who, hold_record& hold, fencing_token token, event_kind kind,
                        clock::time_point now) {
     auto node = waiters_.extract(who);
-    const auto& asked = *node.mapped();
     timers_.disarm(node.mapped()->deadline);
-    auto& hold =
-        *holds_.emplace(who, std::make_unique<hold_record>(who, tenure, token, now)).first->second;
-    hold.how = asked.what.how;
-    tenure.hold = who;
-    if (hold.how.max_hold) {
-        timers_.arm(hold.longest, now + *hold.how.max_hold);
+    hold.token = token;
+    hold.since = now;
+    hold.longest.id = who;
+    if (hold.how().max_hold) {
+        timers_.arm(hold.longest, now + *hold.how().max_hold);
     }
-    tell(kind, tenure.name, tenure.owner, token, now - asked.since);
-    actions_.emplace_back(finish_acquire{who, {}, tenure.owner, token, validity(hold)});
+    tell(kind, hold.name(), hold.tenure.owner, token, now - node.mapped()->since);
+    actions_.emplace_back(
+        finish_acquire{who, {}, hold.tenure.owner, token, validity(hold), hold.tenure.name});
 }
 
-clock::time_point lock_table::validity(const hold_record& hold) const {
-    const auto lease = renewal_.valid_until(hold.tenure);
-    return hold.how.max_hold ? std::min(lease, hold.since + *hold.how.max_hold) : lease;
+clock::time_point lock_table::validity(const hold_record& hold) {
+    const auto lease = hold.tenure.valid_until();
+    const auto& longest = hold.how().max_hold;
+    return longest ? std::min(lease, hold.since + *longest) : lease;
 }
 
 /// When the store will have forgotten a lease at the latest: a renewal that is under way may reach it
@@ -33,60 +33,54 @@ clock::time_point lock_table::gone_by(const terms& how, clock::time_point now) c
 }
 
 /// The tenure is over: nothing of it is renewed or handed over any more.
-void lock_table::detach(tenure_record& tenure) {
-    if (!planted(bug::renewal_outlives_release)) {
-        renewal_.remove(tenure.id);
-    }
-    if (const auto found = names_.find(tenure.name);
-        found != names_.end() && found->second->tenure == tenure.id) {
-        found->second->tenure = 0;
-    }
-    tenures_.erase(tenure.id);
-}
-
-void lock_table::lose(tenure_id which, const failure& why, clock::time_point now) {
-    const auto found = tenures_.find(which);
-    if (found == tenures_.end()) {
-        return;
-    }
-    auto& tenure = *found->second;
-    auto& hold = *holds_.at(tenure.hold);
-    hold.lost = true;
-    hold.expires_by = gone_by(hold.how, now);
+void lock_table::detach(hold_record& hold) {
     timers_.disarm(hold.longest);
-    actions_.emplace_back(tell_loss{hold.id, why});
-    tell(event_kind::lost, hold.name, hold.owner, hold.token, now - hold.since, why);
-    detach(tenure);
-    contend_for_front(record_of(hold.name), 0, now);
+    renewal_.remove(hold.tenure);
+    if (const auto found = names_.find(hold.name());
+        found != names_.end() && found->second.busy_with == hold.id()) {
+        found->second.busy_with = 0;
+    }
 }
 
-bool lock_table::hand_over(tenure_record& tenure, const hold_record& from, clock::time_point now) {
-    const auto place = names_.find(tenure.name);
-    if (place == names_.end() || place->second->tenure != tenure.id || tenure.downgraded ||
-        !place->second->queue.may_hand_over(settings_.handover, now)) {
+void lock_table::lose(hold_record& hold, const failure& why, clock::time_point now) {
+    hold.lost = true;
+    hold.expires_by = gone_by(hold.how(), now);
+    actions_.emplace_back(tell_loss{hold.id(), why});
+    tell(event_kind::lost, hold.name(), hold.tenure.owner, hold.token, now - hold.since, why);
+    detach(hold);
+    contend_for_front(hold.name(), 0, now);
+}
+
+bool lock_table::hand_over(hold_record& hold, clock::time_point now) {
+    const auto place = names_.find(hold.name());
+    if (place == names_.end() || place->second.busy_with != hold.id() || !place->second.waiting ||
+        hold.downgraded || !place->second.waiting->queue.may_hand_over(settings_.handover, now)) {
         return false;
     }
-    auto& record = *place->second;
-    const auto next = record.queue.front();
-    if (!waiters_.at(next)->what.how.interchangeable(tenure.how)) {
+    auto& queue = place->second.waiting->queue;
+    const auto& next = *waiters_.at(queue.front());
+    if (!next.what.how.interchangeable(hold.how())) {
         return false;
     }
     // A lease whose renewals fail is not worth passing on.
-    if (renewal_.valid_until(tenure.id) - now < tenure.how.ttl / 3) {
+    if (hold.tenure.valid_until() - now < hold.how().ttl / 3) {
         return false;
     }
-    const auto gone = from.id;
-    record.queue.note_hold(now - from.since);
-    tell(event_kind::released, from.name, from.owner, from.token, now - from.since);
-    actions_.emplace_back(finish_release{gone, release_outcome::released, {}});
-    timers_.disarm(holds_.at(gone)->longest);
-    holds_.erase(gone);
-    record.queue.pop();
-    grant(next, tenure, record.queue.next_token(), event_kind::handed_over, now);
-    if (const auto soon = record.queue.soon_after_hand_over()) {
+    queue.note_hold(now - hold.since);
+    tell(event_kind::released, hold.name(), hold.tenure.owner, hold.token, now - hold.since);
+    actions_.emplace_back(finish_release{hold.id(), release_outcome::released, {}});
+    timers_.disarm(hold.longest);
+    queue.pop();
+    auto node = holds_.extract(hold.id());  // the record itself stays where it is
+    node.key() = next.id;
+    holds_.insert(std::move(node));
+    renewal_.pass_on(hold.tenure, next.id, shared(next.what.how));
+    place->second.busy_with = next.id;
+    grant(next.id, hold, queue.next_token(), event_kind::handed_over, now);
+    if (const auto soon = queue.soon_after_hand_over()) {
         actions_.emplace_back(stand_by{*soon});
     }
-    tidy(tenure.name);
+    tidy(hold.name());
     return true;
 }
 
@@ -96,10 +90,10 @@ void lock_table::release_hold(hold_id which, std::chrono::milliseconds linger, c
         actions_.emplace_back(finish_release{which, release_outcome::already_lost, {}});
         return;
     }
-    auto& hold = *found->second;
+    auto& hold = found->second;
     if (!hold.lost && now >= validity(hold) && !planted(bug::deadline_ignored)) {
-        const bool too_long = hold.how.max_hold && now >= hold.since + *hold.how.max_hold;
-        lose(hold.tenure,
+        const bool too_long = hold.how().max_hold && now >= hold.since + *hold.how().max_hold;
+        lose(hold,
              {too_long ? errc::max_hold_exceeded : errc::lost,
               "its deadline had passed when it was released"},
              now);
@@ -107,33 +101,33 @@ void lock_table::release_hold(hold_id which, std::chrono::milliseconds linger, c
     if (hold.lost) {
         // Nothing to wait for. If the store still has it, free it rather than let its ttl run.
         if (now < hold.expires_by) {
-            send(add_release({hold.name, hold.mode, hold.owner, linger, hold.kind}, hold.token,
-                             hold.expires_by),
-                 now);
+            send(add_release(hold.give_back(linger), hold.token, hold.expires_by), now);
         }
         actions_.emplace_back(finish_release{which, release_outcome::already_lost, {}});
-        holds_.erase(which);
+        holds_.erase(found);
         return;
     }
-    auto& tenure = *tenures_.at(hold.tenure);
-    if (linger.count() == 0 && hand_over(tenure, hold, now)) {
+    if (linger.count() == 0 && hand_over(hold, now)) {
         return;
     }
-    // Renewal stops before the release is sent, or a late renewal could be answered after it.
-    auto& back = add_release({hold.name, hold.mode, hold.owner, linger, hold.kind}, hold.token,
-                             gone_by(hold.how, now));
+    auto& back = add_release(hold.give_back(linger), hold.token, gone_by(hold.how(), now));
     back.caller = which;
     back.held = true;
     back.held_since = hold.since;
-    back.tell_by = now + hold.how.release_timeout;
-    if (const auto record = names_.find(hold.name);
-        record != names_.end() && record->second->tenure == tenure.id) {
+    back.tell_by = now + hold.how().release_timeout;
+    if (const auto record = names_.find(hold.name());
+        record != names_.end() && record->second.busy_with == which) {
         back.queue_waits = true;
-        record->second->releasing = back.id;
+        record->second.busy_with = back.id;
     }
-    timers_.disarm(hold.longest);
-    detach(tenure);
-    holds_.erase(which);
+    if (planted(bug::renewal_outlives_release)) {
+        hold.lost = true;
+        timers_.disarm(hold.longest);
+    } else {
+        // Renewal stops before the release is sent, or a late renewal could be answered after it.
+        detach(hold);
+        holds_.erase(found);
+    }
     send(back, now);
 }
 
@@ -201,9 +195,11 @@ void lock_table::finish_call(release_record& what, clock::time_point now) {
     actions_.emplace_back(finish_release{std::exchange(what.caller, 0), outcome, what.way.trouble()});
     what.tell_by = clock::time_point::max();
     if (std::exchange(what.queue_waits, false)) {
-        auto& record = record_of(what.request.name);
-        record.releasing = 0;
-        contend_for_front(record, what.way.others_waiting(), now);
+        if (const auto found = names_.find(what.request.name);
+            found != names_.end() && found->second.busy_with == what.id) {
+            found->second.busy_with = 0;
+        }
+        contend_for_front(what.request.name, what.way.others_waiting(), now);
     }
 }
 
@@ -220,13 +216,12 @@ void lock_table::finish(release_record& what, clock::time_point now) {
 
 void lock_table::convert(hold_id which, claim_mode to, clock::time_point now) {
     const auto found = holds_.find(which);
-    if (found == holds_.end() || found->second->lost || now >= validity(*found->second)) {
+    if (found == holds_.end() || found->second.lost || now >= validity(found->second)) {
         actions_.emplace_back(finish_convert{which, {errc::lost, "the lease is over"}, {}});
         return;
     }
-    const auto& hold = *found->second;
-    auto& tenure = *tenures_.at(hold.tenure);
-    if (to == claim_mode::exclusive && tenure.unanswered) {
+    auto& hold = found->second;
+    if (to == claim_mode::exclusive && hold.unanswered) {
         // An old request for a share, arriving late, would take the exclusive lock away unnoticed.
         actions_.emplace_back(finish_convert{
             which,
@@ -236,8 +231,8 @@ void lock_table::convert(hold_id which, claim_mode to, clock::time_point now) {
     }
     if (to == claim_mode::shared) {
         // From now on the store may know no more than a share.
-        tenure.downgraded = true;
-        renewal_.change_mode(tenure.id, to, now);
+        hold.downgraded = true;
+        renewal_.change_mode(hold.tenure, to, now);
     }
     send_convert(hold, to, 1, now);
 }
@@ -245,39 +240,38 @@ void lock_table::convert(hold_id which, claim_mode to, clock::time_point now) {
 void lock_table::send_convert(const hold_record& hold, claim_mode to, std::uint32_t attempts,
                               clock::time_point now) {
     const auto id = next_id();
-    requests_.emplace(id,
-                      pending_request{pending_request::kind::convert, hold.id, now, {}, to, attempts});
-    actions_.emplace_back(send_acquire{
-        id,
-        {hold.name, to, 1, 0, hold.owner, hold.how.ttl, 1, hold.kind, false, hold.how.replicas},
-        now + settings_.contention.request_timeout,
-        hold.id});
+    requests_.emplace(
+        id, pending_request{pending_request::kind::convert, hold.id(), now, {}, to, attempts});
+    actions_.emplace_back(send_acquire{id,
+                                       {hold.name(), to, 1, 0, hold.tenure.owner, hold.how().ttl, 1,
+                                        hold.tenure.kind, false, hold.how().replicas},
+                                       now + settings_.contention.request_timeout,
+                                       hold.id()});
 }
 
 void lock_table::on_convert_reply(const pending_request& request, const engines::acquire_reply& reply,
                                   clock::time_point now) {
     using outcome = engines::acquire_reply::outcome;
     const auto found = holds_.find(request.of);
-    if (found == holds_.end() || found->second->lost) {
+    if (found == holds_.end() || found->second.lost) {
         if (found != holds_.end()) {
-            found->second->expires_by =
-                gone_by(found->second->how, now);  // it may have been granted anew
+            found->second.expires_by =
+                gone_by(found->second.how(), now);  // it may have been granted anew
         }
         actions_.emplace_back(
             finish_convert{request.of, {errc::lost, "the lease ended meanwhile"}, {}});
         return;
     }
-    auto& hold = *found->second;
+    auto& hold = found->second;
     if (reply.result != outcome::granted) {
-        auto& kept = *tenures_.at(hold.tenure);
         if (reply.result == outcome::busy && request.to == claim_mode::shared) {
             // Its owner is always given a share of an exclusive lock.
-            lose(kept.id, {errc::lost, "somebody else has it"}, now);
+            lose(hold, {errc::lost, "somebody else has it"}, now);
             actions_.emplace_back(finish_convert{request.of, {errc::lost, "somebody else has it"}, {}});
             return;
         }
         if (reply.error.code == errc::outcome_unknown) {
-            kept.unanswered = true;
+            hold.unanswered = true;
             // Asking for a share again does no harm, and settles what the store knows.
             constexpr std::uint32_t most_attempts = 3;
             if (request.to == claim_mode::shared && request.attempts < most_attempts &&
@@ -286,31 +280,31 @@ void lock_table::on_convert_reply(const pending_request& request, const engines:
                 return;
             }
         } else if (request.to == claim_mode::shared) {
-            kept.downgraded = false;
-            renewal_.change_mode(kept.id, hold.mode, now);
+            hold.downgraded = false;
+            renewal_.change_mode(hold.tenure, hold.mode, now);
         }
         auto why = reply.result == outcome::busy ? failure{errc::busy, "other readers are there"}
                                                  : reply.error;
         actions_.emplace_back(finish_convert{request.of, std::move(why), {}});
         return;
     }
-    auto& tenure = *tenures_.at(hold.tenure);
-    renewal_.change_mode(tenure.id, request.to, now);
-    tenure.mode = hold.mode = request.to;
+    renewal_.change_mode(hold.tenure, request.to, now);
+    hold.mode = request.to;
     // After a hand-over the store knows only where the block of tokens starts.
     hold.token = std::max(hold.token, reply.first_token);
-    tenure.downgraded = false;
+    hold.downgraded = false;
     actions_.emplace_back(finish_convert{request.of, {}, hold.token});
-    auto& record = record_of(hold.name);
-    if (record.tenure == tenure.id) {
-        record.tenure = 0;  // a reader does not hand over to writers
-        contend_for_front(record, 0, now);
+    if (const auto record = names_.find(hold.name());
+        record != names_.end() && record->second.busy_with == hold.id()) {
+        record->second.busy_with = 0;  // a reader does not hand over to writers
+        contend_for_front(hold.name(), 0, now);
     }
-    tidy(hold.name);
 }
 
 void lock_table::run_renewals(clock::time_point now) {
-    apply(renewal_.on_time(now), now);
+    for (const auto& what : renewal_.on_time(now)) {
+        apply(what, now);
+    }
     while (true) {
         auto batch = renewal_.next_batch(now);
         if (batch.ids.empty()) {
@@ -326,35 +320,47 @@ void lock_table::run_renewals(clock::time_point now) {
 
 void lock_table::on_renew_replies(request_id id, const std::vector<engines::renew_reply>& replies,
                                   clock::time_point now) {
-    if (const auto request = take_request(id)) {
-        apply(renewal_.on_replies(request->tenures, replies, request->sent_at, now), now);
+    const auto request = take_request(id);
+    if (!request) {
+        return;
+    }
+    for (std::size_t i = 0; i < request->tenures.size(); ++i) {
+        const auto found = holds_.find(request->tenures[i]);
+        if (found == holds_.end() || found->second.lost) {
+            continue;  // released, handed over or lost meanwhile
+        }
+        const engines::renew_reply missing{engines::renew_reply::outcome::failed,
+                                           {errc::store_error, "an answer is missing"}};
+        if (const auto what =
+                renewal_.on_reply(found->second.tenure, i < replies.size() ? replies[i] : missing,
+                                  request->sent_at, now)) {
+            apply(*what, now);
+        }
     }
 }
 
-void lock_table::apply(const std::vector<renewal::event>& events, clock::time_point now) {
+void lock_table::apply(const renewal::event& what, clock::time_point now) {
     using kind = renewal::event::kind;
-    for (const auto& what : events) {
-        const auto found = tenures_.find(what.id);
-        if (found == tenures_.end()) {
-            continue;
-        }
-        const auto& tenure = *found->second;
-        auto& hold = *holds_.at(tenure.hold);
-        switch (what.what) {
-            case kind::extended:
-                tell(event_kind::renewed, hold.name, hold.owner, hold.token);
-                actions_.emplace_back(set_validity{hold.id, validity(hold)});
-                break;
-            case kind::failed:
-                tell(event_kind::renewal_failed, hold.name, hold.owner, hold.token, {}, what.error);
-                break;
-            case kind::jeopardy:
-                tell(event_kind::jeopardy, hold.name, hold.owner, hold.token);
-                break;
-            case kind::lost:
-                lose(what.id, what.error, now);
-                break;
-        }
+    const auto found = holds_.find(what.id);
+    if (found == holds_.end() || found->second.lost) {
+        return;
+    }
+    auto& hold = found->second;
+    const auto& owner = hold.tenure.owner;
+    switch (what.what) {
+        case kind::extended:
+            tell(event_kind::renewed, hold.name(), owner, hold.token);
+            actions_.emplace_back(set_validity{hold.id(), validity(hold)});
+            break;
+        case kind::failed:
+            tell(event_kind::renewal_failed, hold.name(), owner, hold.token, {}, what.error);
+            break;
+        case kind::jeopardy:
+            tell(event_kind::jeopardy, hold.name(), owner, hold.token);
+            break;
+        case kind::lost:
+            lose(hold, what.error, now);
+            break;
     }
 }
 

@@ -23,62 +23,20 @@ struct lock_table::waiter {
 /// One contender at the store.
 struct lock_table::contest {
     contest_id id;
-    std::string name;
+    shared_name name;
     acquisition way;
-    terms how;
+    shared_terms how;
     timer wake;
     /// The waiter it works for; zero: whoever is at the front of the name's queue.
     waiter_id sole{};
 
-    contest(contest_id number, std::string where, acquisition machine, const terms& asked)
-        : id{number}, name{std::move(where)}, way{std::move(machine)}, how{asked}, wake{number} {}
-    [[nodiscard]] bool for_queue() const noexcept { return sole == 0; }
-};
-
-/// A grant of the store's, while we keep it.
-struct lock_table::tenure_record {
-    tenure_id id{};
-    std::string name;
-    claim_mode mode{};
-    lock_kind kind{};
-    owner_id owner;
-    terms how;
-    hold_id hold{};
-    fencing_token first_token;
-    /// A downgrade was sent and not refused for certain: the store may let readers in.
-    bool downgraded{};
-    /// A request to acquire or convert it was never answered: it may still reach the store.
-    bool unanswered{};
-};
-
-/// What a caller holds, or held and has not let go of yet.
-struct lock_table::hold_record {
-    hold_id id;
-    tenure_id tenure;
-    std::string name;
-    claim_mode mode;
-    lock_kind kind;
-    owner_id owner;
-    fencing_token token;
-    terms how;
-    clock::time_point since;
-    timer longest;
-    bool lost{};
-    /// When the store forgets it by itself; known once it is lost.
-    clock::time_point expires_by{};
-
-    hold_record(hold_id number, const tenure_record& from, fencing_token its_token,
-                clock::time_point now)
+    contest(contest_id number, shared_name where, acquisition machine, shared_terms asked)
         : id{number},
-          tenure{from.id},
-          name{from.name},
-          mode{from.mode},
-          kind{from.kind},
-          owner{from.owner},
-          token{its_token},
-          how{from.how},
-          since{now},
-          longest{number} {}
+          name{std::move(where)},
+          way{std::move(machine)},
+          how{std::move(asked)},
+          wake{number} {}
+    [[nodiscard]] bool for_queue() const noexcept { return sole == 0; }
 };
 
 /// Something on its way back to the store.
@@ -104,20 +62,11 @@ struct lock_table::release_record {
         : id{number}, request{what}, way{std::move(what), expires_by}, token{its_token}, wake{number} {}
 };
 
-struct lock_table::name_record {
-    std::string name;
+/// The threads that wait for a name, and who contends for them. Only there while it is needed.
+struct lock_table::line {
     local_queue queue;
-    /// The queue's contender, its tenure, and the release it waits for; zero when there is none.
-    contest_id contender{};
-    tenure_id tenure{};
-    release_id releasing{};
     /// Everybody who contends for this name.
     std::vector<contest_id> contests;
-    bool watched{};
-    lock_kind kind{};
-
-    /// Nobody works for the queue at the moment.
-    [[nodiscard]] bool idle() const noexcept { return contender == 0 && tenure == 0 && releasing == 0; }
 };
 
 }  // namespace holdfast::core

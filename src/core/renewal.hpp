@@ -2,12 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
-#include <unordered_map>
+#include <optional>
 #include <vector>
 
 #include <core/deadline_heap.hpp>
-#include <core/terms.hpp>
+#include <core/shared.hpp>
 #include <holdfast/clock.hpp>
 #include <holdfast/engine.hpp>
 
@@ -29,13 +28,31 @@ class renewal {
 public:
     static constexpr std::size_t largest_batch = 256;
 
-    struct tenure {
-        std::string name;
-        claim_mode mode{};
+    /// What is renewed. Lives inside the record of who holds it, which must not move meanwhile.
+    struct tenure : private timer {
+        shared_name name;
+        shared_terms how;
         owner_id owner;
-        terms how;
-        clock::time_point sent_at;
+        claim_mode mode{};
         lock_kind kind{lock_kind::mutex};
+
+        [[nodiscard]] tenure_id id() const noexcept { return timer::id; }
+        [[nodiscard]] clock::time_point valid_until() const noexcept {
+            return latest_sent_at + how->ttl - how->margin;
+        }
+
+    private:
+        friend class renewal;
+
+        bool under_way{};
+        bool jeopardy_told{};
+        /// Since the request that is under way was sent.
+        bool suspected{};
+        bool chosen{};
+        clock::time_point latest_sent_at{};
+        clock::time_point due_at{};
+        /// When it became a share of what it was; never, if it did not.
+        clock::time_point downgraded_at{clock::time_point::min()};
     };
 
     struct event {
@@ -53,46 +70,34 @@ public:
     };
 
     /// Starts when the grant is known. `sent_at` is when the request that brought it left.
-    void add(tenure_id id, const tenure& what);
-    void remove(tenure_id id);
-    void change_mode(tenure_id id, claim_mode mode, clock::time_point now);
-    /// Renew everything as soon as possible: something happened that may have ended leases.
-    void suspect_all(clock::time_point now);
+    void add(tenure& what, tenure_id id, clock::time_point sent_at);
+    void remove(tenure& what);
+    /// It goes by another number and on another holder's terms from now on. Whatever is under way for
+    /// the former one counts as unanswered.
+    void pass_on(tenure& what, tenure_id id, shared_terms how);
+    void change_mode(tenure& what, claim_mode mode, clock::time_point now);
+    /// Renew it as soon as possible: something happened that may have ended it.
+    void suspect(tenure& what, clock::time_point now);
 
     /// What is due at `now`: leases that ended, leases at risk. Then `next_batch` until it is empty.
     [[nodiscard]] std::vector<event> on_time(clock::time_point now);
     [[nodiscard]] batch next_batch(clock::time_point now);
-    [[nodiscard]] std::vector<event> on_replies(const std::vector<tenure_id>& ids,
-                                                const std::vector<engines::renew_reply>& replies,
+    /// Only for what was not removed or passed on since.
+    [[nodiscard]] std::optional<event> on_reply(tenure& what, engines::renew_reply reply,
                                                 clock::time_point sent_at, clock::time_point now);
 
     [[nodiscard]] clock::time_point wake_at() const noexcept { return heap_.next(); }
-    [[nodiscard]] clock::time_point valid_until(tenure_id id) const;
-    [[nodiscard]] std::size_t size() const noexcept { return items_.size(); }
+    [[nodiscard]] std::size_t size() const noexcept { return heap_.size() + chosen_.size(); }
 
 private:
-    struct item {
-        tenure what;
-        timer wake;
-        clock::time_point valid_until;
-        clock::time_point latest_sent_at;
-        clock::time_point due_at;
-        clock::time_point suspected_at;
-        /// When it became a share of what it was; never, if it did not.
-        clock::time_point downgraded_at{clock::time_point::min()};
-        bool under_way{};
-        bool jeopardy_told{};
+    void schedule(tenure& one);
+    void choose(tenure& one);
+    static void extend(tenure& one, clock::time_point sent_at);
+    [[nodiscard]] static clock::duration period(const tenure& one) { return one.how->ttl / 3; }
 
-        item(tenure_id id, const tenure& granted) : what{granted}, wake{id} {}
-    };
-
-    void schedule(item& one);
-    void extend(item& one, clock::time_point sent_at);
-    [[nodiscard]] static clock::duration period(const item& one) { return one.what.how.ttl / 3; }
-
-    std::unordered_map<tenure_id, item> items_;
     deadline_heap heap_;
-    std::vector<tenure_id> due_;
+    /// Due, and to be sent with the next batches.
+    std::vector<tenure*> chosen_;
 };
 
 }  // namespace holdfast::core

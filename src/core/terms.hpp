@@ -25,6 +25,7 @@ struct terms {
         return ttl == other.ttl && renewal == other.renewal && margin == other.margin &&
                replicas == other.replicas;
     }
+    friend bool operator==(const terms&, const terms&) = default;
 };
 
 /// The terms, or why the options make no sense for this store.

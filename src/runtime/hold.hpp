@@ -19,9 +19,9 @@ class session;
 /// here, by the clock, without a lock.
 class hold {
 public:
-    hold(std::shared_ptr<session> from, std::uint64_t number, std::string name, const owner_id& who,
-         fencing_token token, clock::time_point valid_until, clock::duration jeopardy,
-         clock::time_point longest) noexcept
+    hold(std::shared_ptr<session> from, std::uint64_t number, std::shared_ptr<const std::string> name,
+         const owner_id& who, fencing_token token, clock::time_point valid_until,
+         clock::duration jeopardy, clock::time_point longest) noexcept
         : session_{std::move(from)},
           number_{number},
           name_{std::move(name)},
@@ -33,7 +33,7 @@ public:
 
     [[nodiscard]] const std::shared_ptr<session>& from() const noexcept { return session_; }
     [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
-    [[nodiscard]] const std::string& name() const noexcept { return name_; }
+    [[nodiscard]] const std::string& name() const noexcept { return *name_; }
     [[nodiscard]] const owner_id& owner() const noexcept { return owner_; }
     [[nodiscard]] fencing_token token() const noexcept {
         return {token_.load(std::memory_order_relaxed)};
@@ -63,7 +63,7 @@ public:
 private:
     std::shared_ptr<session> session_;
     std::uint64_t number_;
-    std::string name_;
+    std::shared_ptr<const std::string> name_;
     owner_id owner_;
     clock::duration jeopardy_;
     clock::time_point longest_;

@@ -84,6 +84,33 @@ TEST_F(lock_table_holding, failed_renewal_is_tried_again_and_changes_nothing) {
     let_go(id);
 }
 
+TEST_F(lock_table_holding, every_lease_of_a_batch_gets_its_own_answer) {
+    const auto first = hold(exclusive("a"));
+    const auto second = hold(exclusive("b"));
+    at(10s);
+
+    table.on_renew_replies(only<send_renew>().id, {gone(), renewed()}, now);
+    at(10s);
+
+    EXPECT_EQ(only<tell_loss>().id, first);
+    EXPECT_EQ(only<set_validity>().id, second);
+    release(first);
+    confirm_releases();
+    let_go(second);
+}
+
+TEST_F(lock_table_holding, missing_answer_counts_as_failure) {
+    const auto id = hold();
+    at(10s);
+
+    table.on_renew_replies(only<send_renew>().id, {}, now);
+    at(11'500ms);
+
+    EXPECT_EQ(said<tell_loss>() + said<set_validity>(), 0U);
+    answer(only<send_renew>(), renewed());
+    let_go(id);
+}
+
 TEST_F(lock_table_holding, fixed_lease_is_not_renewed) {
     const auto id = hold(on_terms(fixed_terms(), exclusive()));
     at(29s);
@@ -321,6 +348,24 @@ TEST_F(lock_table_holding, renewal_of_a_handed_over_lease_reaches_its_new_holder
     at(10s);
 
     answer(only<send_renew>(), renewed());
+
+    EXPECT_EQ(only<set_validity>().id, who.second);
+    cancel(who.third);
+    let_go(who.second);
+}
+
+TEST_F(lock_table_holding, renewal_under_way_at_a_hand_over_is_sent_again_for_the_new_holder) {
+    const auto who = form_line();
+    holds_may_have_changed();
+    const auto sent_for_the_first = only<send_renew>();
+    at(10ms);
+    release(who.first);
+    at(10ms);
+    const auto sent_for_the_second = only<send_renew>();
+
+    answer(sent_for_the_first, gone());
+    EXPECT_EQ(said<tell_loss>(), 0U);
+    answer(sent_for_the_second, renewed());
 
     EXPECT_EQ(only<set_validity>().id, who.second);
     cancel(who.third);

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <core/renewal.hpp>
 #include <core/script.hpp>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -23,8 +25,17 @@ class renewal_script : public testing::Test {
 protected:
     void add(tenure_id id, holdfast::clock::time_point sent_at = at(0ms),
              const terms& how = lease_terms()) {
-        leases.add(id, {"lock" + std::to_string(id), claim_mode::exclusive,
-                        owner(static_cast<std::int64_t>(id)), how, sent_at});
+        auto& one = held[id];
+        one.name = std::make_shared<const std::string>("lock" + std::to_string(id));
+        one.how = std::make_shared<const terms>(how);
+        one.owner = owner(static_cast<std::int64_t>(id));
+        leases.add(one, id, sent_at);
+    }
+
+    void suspect_all(holdfast::clock::time_point now) {
+        for (auto& [id, one] : held) {
+            leases.suspect(one, now);
+        }
     }
 
     std::vector<renewal::event> time(holdfast::clock::duration since_start) {
@@ -40,9 +51,11 @@ protected:
     /// The answer, at once, to a request sent for this lease alone.
     std::vector<renewal::event> answer(tenure_id id, const holdfast::engines::renew_reply& reply,
                                        holdfast::clock::duration sent, holdfast::clock::duration now) {
-        return leases.on_replies({id}, {reply}, at(sent), at(now));
+        const auto event = leases.on_reply(held.at(id), reply, at(sent), at(now));
+        return event ? std::vector{*event} : std::vector<renewal::event>{};
     }
 
+    std::map<tenure_id, renewal::tenure> held;
     renewal leases;
 };
 
@@ -71,7 +84,7 @@ TEST_F(renewal_script, request_names_the_lease_and_its_terms) {
 TEST_F(renewal_script, validity_is_counted_from_the_request_that_brought_the_grant) {
     add(1, at(2s));
 
-    EXPECT_EQ(leases.valid_until(1), at(2s + 29'500ms));
+    EXPECT_EQ(held.at(1).valid_until(), at(2s + 29'500ms));
 }
 
 TEST_F(renewal_script, renewed_lease_is_valid_from_the_moment_the_renewal_was_sent) {
@@ -84,7 +97,7 @@ TEST_F(renewal_script, renewed_lease_is_valid_from_the_moment_the_renewal_was_se
     EXPECT_EQ(events[0].what, kind::extended);
     EXPECT_EQ(events[0].id, 1U);
     EXPECT_EQ(events[0].valid_until, at(10s + 29'500ms));
-    EXPECT_EQ(leases.valid_until(1), at(10s + 29'500ms));
+    EXPECT_EQ(held.at(1).valid_until(), at(10s + 29'500ms));
 }
 
 TEST_F(renewal_script, renewed_lease_is_due_a_third_after_the_renewal_was_sent) {
@@ -108,7 +121,7 @@ TEST_F(renewal_script, answer_to_an_older_request_never_moves_a_deadline_back) {
 
     (void)answer(1, renewed(), 1s, 6s);
 
-    EXPECT_EQ(leases.valid_until(1), at(5s + 29'500ms));
+    EXPECT_EQ(held.at(1).valid_until(), at(5s + 29'500ms));
 }
 
 TEST_F(renewal_script, neighbours_go_along) {
@@ -163,7 +176,7 @@ TEST_F(renewal_script, failed_renewal_is_not_loss) {
     ASSERT_EQ(events.size(), 1U);
     EXPECT_EQ(events[0].what, kind::failed);
     EXPECT_EQ(events[0].error.code, errc::store_unavailable);
-    EXPECT_EQ(leases.valid_until(1), at(29'500ms));
+    EXPECT_EQ(held.at(1).valid_until(), at(29'500ms));
 }
 
 TEST_F(renewal_script, failed_renewal_is_tried_again_after_a_twentieth_of_the_ttl) {
@@ -181,17 +194,6 @@ TEST_F(renewal_script, short_leases_are_not_tried_again_sooner_than_after_five_m
     (void)answer(1, not_renewed(errc::store_unavailable), 20ms, 21ms);
 
     EXPECT_EQ(leases.wake_at(), at(26ms));
-}
-
-TEST_F(renewal_script, missing_answer_counts_as_failure) {
-    add(1);
-    (void)due(10s);
-
-    const auto events = leases.on_replies({1}, {}, at(10s), at(11s));
-
-    ASSERT_EQ(events.size(), 1U);
-    EXPECT_EQ(events[0].what, kind::failed);
-    EXPECT_EQ(events[0].error.code, errc::store_error);
 }
 
 TEST_F(renewal_script, jeopardy_is_reported_once) {
@@ -291,26 +293,10 @@ TEST_F(renewal_script, gone_without_a_reason_is_plain_loss) {
     EXPECT_EQ(events[0].error.code, errc::lost);
 }
 
-TEST_F(renewal_script, every_lease_of_a_batch_gets_its_own_answer) {
-    add(1);
-    add(2);
-    add(3);
-    const auto ids = due(10s);
-
-    const auto events = leases.on_replies(
-        ids, {renewed(), gone(), not_renewed(errc::store_unavailable)}, at(10s), at(11s));
-
-    ASSERT_EQ(events.size(), 3U);
-    EXPECT_EQ(events[0].what, kind::extended);
-    EXPECT_EQ(events[1].what, kind::lost);
-    EXPECT_EQ(events[2].what, kind::failed);
-    EXPECT_EQ(events[1].id, ids[1]);
-}
-
 TEST_F(renewal_script, removed_lease_is_never_renewed) {
     add(1);
 
-    leases.remove(1);
+    leases.remove(held.at(1));
 
     EXPECT_EQ(leases.wake_at(), never);
     EXPECT_THAT(due(10s), IsEmpty());
@@ -321,27 +307,49 @@ TEST_F(renewal_script, lease_removed_between_due_and_sent_is_not_sent) {
     add(2);
     (void)time(10s);
 
-    leases.remove(1);
+    leases.remove(held.at(1));
 
     EXPECT_THAT(leases.next_batch(at(10s)).ids, ElementsAre(2));
 }
 
-TEST_F(renewal_script, answer_after_removal_is_ignored) {
+TEST_F(renewal_script, removing_what_was_removed_does_nothing) {
     add(1);
-    (void)due(10s);
-    leases.remove(1);
+    add(2);
+    leases.remove(held.at(1));
 
-    EXPECT_THAT(answer(1, renewed(), 10s, 11s), IsEmpty());
-    EXPECT_EQ(leases.size(), 0U);
-    EXPECT_EQ(leases.wake_at(), never);
-}
-
-TEST_F(renewal_script, removing_what_is_not_there_does_nothing) {
-    add(1);
-
-    leases.remove(2);
+    leases.remove(held.at(1));
 
     EXPECT_EQ(leases.size(), 1U);
+}
+
+TEST_F(renewal_script, lease_that_was_passed_on_is_renewed_under_its_new_number) {
+    add(1);
+
+    leases.pass_on(held.at(1), 2, std::make_shared<const terms>(lease_terms()));
+
+    EXPECT_EQ(held.at(1).valid_until(), at(29'500ms));
+    EXPECT_THAT(due(10s), ElementsAre(2));
+}
+
+TEST_F(renewal_script, lease_passed_on_while_its_renewal_is_under_way_is_renewed_again_at_once) {
+    add(1);
+    (void)due(10s);
+
+    leases.pass_on(held.at(1), 2, std::make_shared<const terms>(lease_terms()));
+
+    EXPECT_EQ(leases.wake_at(), at(10s));
+    EXPECT_THAT(due(11s), ElementsAre(2));
+}
+
+TEST_F(renewal_script, new_holder_is_warned_of_jeopardy_when_it_asked_to_be) {
+    auto how = lease_terms();
+    how.jeopardy = 5s;
+    add(1);
+
+    leases.pass_on(held.at(1), 2, std::make_shared<const terms>(how));
+
+    EXPECT_THAT(due(19'500ms), ElementsAre(2));
+    EXPECT_EQ(leases.wake_at(), at(24'500ms));
 }
 
 TEST_F(renewal_script, fixed_lease_is_never_renewed_nor_in_jeopardy) {
@@ -371,7 +379,7 @@ TEST_F(renewal_script, suspicion_makes_every_lease_due_at_once) {
     add(1, at(0s));
     add(2, at(3s));
 
-    leases.suspect_all(at(4s));
+    suspect_all(at(4s));
 
     EXPECT_EQ(leases.wake_at(), at(4s));
     EXPECT_THAT(due(4s), UnorderedElementsAre(1, 2));
@@ -380,7 +388,7 @@ TEST_F(renewal_script, suspicion_makes_every_lease_due_at_once) {
 TEST_F(renewal_script, suspicion_does_not_touch_fixed_leases) {
     add(1, at(0ms), fixed_terms());
 
-    leases.suspect_all(at(4s));
+    suspect_all(at(4s));
 
     EXPECT_THAT(due(4s), IsEmpty());
 }
@@ -388,7 +396,7 @@ TEST_F(renewal_script, suspicion_does_not_touch_fixed_leases) {
 TEST_F(renewal_script, answer_to_a_request_from_before_the_suspicion_does_not_lift_it) {
     add(1);
     (void)due(10s);
-    leases.suspect_all(at(11s));
+    suspect_all(at(11s));
     EXPECT_THAT(due(11s), IsEmpty());
 
     (void)answer(1, renewed(), 10s, 12s);
@@ -398,7 +406,7 @@ TEST_F(renewal_script, answer_to_a_request_from_before_the_suspicion_does_not_li
 
 TEST_F(renewal_script, answer_to_a_request_from_after_the_suspicion_lifts_it) {
     add(1);
-    leases.suspect_all(at(4s));
+    suspect_all(at(4s));
     (void)due(4s);
 
     (void)answer(1, renewed(), 4s, 5s);
@@ -408,7 +416,7 @@ TEST_F(renewal_script, answer_to_a_request_from_after_the_suspicion_lifts_it) {
 
 TEST_F(renewal_script, changed_mode_is_renewed_as_such) {
     add(1);
-    leases.change_mode(1, claim_mode::shared, at(1s));
+    leases.change_mode(held.at(1), claim_mode::shared, at(1s));
     (void)time(10s);
 
     const auto batch = leases.next_batch(at(10s));
@@ -420,7 +428,7 @@ TEST_F(renewal_script, changed_mode_is_renewed_as_such) {
 TEST_F(renewal_script, gone_in_the_former_mode_is_asked_again_in_the_new_one) {
     add(1);
     (void)due(10s);
-    leases.change_mode(1, claim_mode::shared, at(10s) + 1ms);
+    leases.change_mode(held.at(1), claim_mode::shared, at(10s) + 1ms);
 
     EXPECT_THAT(answer(1, gone(), 10s, 11s), IsEmpty());
 
