@@ -18,8 +18,17 @@ std::string_view to_string(release_outcome outcome) noexcept {
     return "unknown";
 }
 
+detail::hold::~hold() {
+    delete stop_.load();
+}
+
+owner_id detail::hold::owner() const noexcept {
+    const auto& client = session_->identity().client;
+    return {client.high, client.low, sequence_};
+}
+
 errc detail::hold::loss() const noexcept {
-    if (const auto told = loss_.load(std::memory_order_acquire); told != errc{}) {
+    if (const auto told = loss_.load(); told != errc{}) {
         return told;
     }
     if (session_->forked()) {
@@ -33,16 +42,30 @@ errc detail::hold::loss() const noexcept {
 }
 
 std::stop_token detail::hold::lost() const noexcept {
-    if (stop_.stop_requested() || loss() == errc{}) {
-        return stop_.get_token();
+    auto* source = stop_.load();
+    if (source == nullptr) {
+        auto made = std::make_unique<std::stop_source>();
+        if (stop_.compare_exchange_strong(source, made.get())) {
+            source = made.release();
+        }
+    }
+    // Looked at after the source is there: a loss that is told now either finds it, or is seen here.
+    if (source->stop_requested() || loss() == errc{}) {
+        return source->get_token();
     }
     // Over by the clock, but the notifier has not come round to it: do not make the caller wait.
     static const std::stop_token stopped = [] {
-        std::stop_source source;
-        source.request_stop();
-        return source.get_token();
+        std::stop_source own;
+        own.request_stop();
+        return own.get_token();
     }();
     return stopped;
+}
+
+void detail::hold::tell_loss() noexcept {
+    if (auto* source = stop_.load()) {
+        source->request_stop();
+    }
 }
 
 lease::lease() noexcept = default;

@@ -213,6 +213,7 @@ private:
     void lose(hold_record& hold, const failure& why, clock::time_point now);
     void detach(hold_record& hold);
     [[nodiscard]] clock::time_point gone_by(const terms& how, clock::time_point now) const;
+    void pass_on(hold_record& hold, const waiter& next);
     [[nodiscard]] bool hand_over(hold_record& hold, clock::time_point now);
     [[nodiscard]] static clock::time_point validity(const hold_record& hold);
     release_record& add_release(engines::release_request request, fencing_token token,

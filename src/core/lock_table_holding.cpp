@@ -51,6 +51,20 @@ void lock_table::lose(hold_record& hold, const failure& why, clock::time_point n
     contend_for_front(hold.name(), 0, now);
 }
 
+/// The record goes by the next holder's number from now on.
+void lock_table::pass_on(hold_record& hold, const waiter& next) {
+    const auto former = hold.id();
+    auto node = holds_.extract(former);  // the record itself stays where it is
+    node.key() = next.id;
+    holds_.insert(std::move(node));
+    if (hold.tenure.asked_for()) {
+        for (auto& [id, request] : requests_) {
+            std::replace(request.tenures.begin(), request.tenures.end(), former, next.id);
+        }
+    }
+    renewal_.pass_on(hold.tenure, next.id, shared(next.what.how));
+}
+
 bool lock_table::hand_over(hold_record& hold, clock::time_point now) {
     const auto place = names_.find(hold.name());
     if (place == names_.end() || place->second.busy_with != hold.id() || !place->second.waiting ||
@@ -71,10 +85,7 @@ bool lock_table::hand_over(hold_record& hold, clock::time_point now) {
     actions_.emplace_back(finish_release{hold.id(), release_outcome::released, {}});
     timers_.disarm(hold.longest);
     queue.pop();
-    auto node = holds_.extract(hold.id());  // the record itself stays where it is
-    node.key() = next.id;
-    holds_.insert(std::move(node));
-    renewal_.pass_on(hold.tenure, next.id, shared(next.what.how));
+    pass_on(hold, next);
     place->second.busy_with = next.id;
     grant(next.id, hold, queue.next_token(), event_kind::handed_over, now);
     if (const auto soon = queue.soon_after_hand_over()) {
@@ -327,7 +338,7 @@ void lock_table::on_renew_replies(request_id id, const std::vector<engines::rene
     for (std::size_t i = 0; i < request->tenures.size(); ++i) {
         const auto found = holds_.find(request->tenures[i]);
         if (found == holds_.end() || found->second.lost) {
-            continue;  // released, handed over or lost meanwhile
+            continue;  // released or lost meanwhile
         }
         const engines::renew_reply missing{engines::renew_reply::outcome::failed,
                                            {errc::store_error, "an answer is missing"}};

@@ -30,8 +30,6 @@ void renewal::pass_on(tenure& what, tenure_id id, shared_terms how) {
     remove(what);
     what.timer::id = id;
     what.how = std::move(how);
-    what.under_way = false;
-    what.suspected = false;
     schedule(what);
 }
 

@@ -37,6 +37,8 @@ public:
         lock_kind kind{lock_kind::mutex};
 
         [[nodiscard]] tenure_id id() const noexcept { return timer::id; }
+        /// A request was sent for it and not answered yet.
+        [[nodiscard]] bool asked_for() const noexcept { return under_way; }
         [[nodiscard]] clock::time_point valid_until() const noexcept {
             return latest_sent_at + how->ttl - how->margin;
         }
@@ -72,8 +74,8 @@ public:
     /// Starts when the grant is known. `sent_at` is when the request that brought it left.
     void add(tenure& what, tenure_id id, clock::time_point sent_at);
     void remove(tenure& what);
-    /// It goes by another number and on another holder's terms from now on. Whatever is under way for
-    /// the former one counts as unanswered.
+    /// It goes by another number and on another holder's terms from now on, also in the answer to what
+    /// is under way.
     void pass_on(tenure& what, tenure_id id, shared_terms how);
     void change_mode(tenure& what, claim_mode mode, clock::time_point now);
     /// Renew it as soon as possible: something happened that may have ended it.
@@ -82,7 +84,7 @@ public:
     /// What is due at `now`: leases that ended, leases at risk. Then `next_batch` until it is empty.
     [[nodiscard]] std::vector<event> on_time(clock::time_point now);
     [[nodiscard]] batch next_batch(clock::time_point now);
-    /// Only for what was not removed or passed on since.
+    /// Only for what was not removed since.
     [[nodiscard]] std::optional<event> on_reply(tenure& what, engines::renew_reply reply,
                                                 clock::time_point sent_at, clock::time_point now);
 

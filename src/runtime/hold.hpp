@@ -20,21 +20,24 @@ class session;
 class hold {
 public:
     hold(std::shared_ptr<session> from, std::uint64_t number, std::shared_ptr<const std::string> name,
-         const owner_id& who, fencing_token token, clock::time_point valid_until,
+         std::int64_t sequence, fencing_token token, clock::time_point valid_until,
          clock::duration jeopardy, clock::time_point longest) noexcept
         : session_{std::move(from)},
           number_{number},
           name_{std::move(name)},
-          owner_{who},
+          sequence_{sequence},
           jeopardy_{jeopardy},
           longest_{longest},
           token_{token.value},
           valid_until_{valid_until} {}
+    hold(const hold&) = delete;
+    hold& operator=(const hold&) = delete;
+    ~hold();
 
     [[nodiscard]] const std::shared_ptr<session>& from() const noexcept { return session_; }
     [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
     [[nodiscard]] const std::string& name() const noexcept { return *name_; }
-    [[nodiscard]] const owner_id& owner() const noexcept { return owner_; }
+    [[nodiscard]] owner_id owner() const noexcept;
     [[nodiscard]] fencing_token token() const noexcept {
         return {token_.load(std::memory_order_relaxed)};
     }
@@ -56,21 +59,23 @@ public:
     void set_validity(clock::time_point until) noexcept {
         valid_until_.store(until, std::memory_order_release);
     }
-    void set_loss(errc why) noexcept { loss_.store(why, std::memory_order_release); }
+    void set_loss(errc why) noexcept { loss_.store(why); }
     /// Runs the holder's callbacks.
-    void tell_loss() noexcept { stop_.request_stop(); }
+    void tell_loss() noexcept;
 
 private:
     std::shared_ptr<session> session_;
     std::uint64_t number_;
     std::shared_ptr<const std::string> name_;
-    owner_id owner_;
+    /// The owner is the session's client, with this number.
+    std::int64_t sequence_;
     clock::duration jeopardy_;
     clock::time_point longest_;
     std::atomic<std::uint64_t> token_;
     std::atomic<clock::time_point> valid_until_;
     std::atomic<errc> loss_{};
-    std::stop_source stop_;
+    /// Made when somebody asks for it: most holders never do.
+    mutable std::atomic<std::stop_source*> stop_{nullptr};
 };
 
 }  // namespace holdfast::detail

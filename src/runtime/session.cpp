@@ -156,9 +156,9 @@ void session::complete(core::finish_acquire& what, aftermath& rest) {
     if (!mine.error) {
         const auto& how = mine.asked->how;
         const auto longest = how.max_hold ? clock::now() + *how.max_hold : clock::time_point::max();
-        mine.taken =
-            std::make_shared<hold>(shared_from_this(), what.id, std::move(what.name), what.owner,
-                                   what.token, what.valid_until, how.jeopardy, longest);
+        mine.taken = std::make_shared<hold>(shared_from_this(), what.id, std::move(what.name),
+                                            what.owner.sequence, what.token, what.valid_until,
+                                            how.jeopardy, longest);
         holds_.emplace(what.id, mine.taken);
     }
     finish(std::move(node.mapped()), rest);

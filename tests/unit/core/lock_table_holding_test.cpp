@@ -354,22 +354,18 @@ TEST_F(lock_table_holding, renewal_of_a_handed_over_lease_reaches_its_new_holder
     let_go(who.second);
 }
 
-TEST_F(lock_table_holding, renewal_under_way_at_a_hand_over_is_sent_again_for_the_new_holder) {
+TEST_F(lock_table_holding, renewal_under_way_at_a_hand_over_is_answered_to_the_new_holder) {
     const auto who = form_line();
     holds_may_have_changed();
-    const auto sent_for_the_first = only<send_renew>();
-    at(10ms);
-    release(who.first);
-    at(10ms);
-    const auto sent_for_the_second = only<send_renew>();
-
-    answer(sent_for_the_first, gone());
-    EXPECT_EQ(said<tell_loss>(), 0U);
-    answer(sent_for_the_second, renewed());
-
-    EXPECT_EQ(only<set_validity>().id, who.second);
+    const auto renewal = only<send_renew>();
     cancel(who.third);
-    let_go(who.second);
+    release(who.first);
+
+    answer(renewal, gone({errc::revoked, "by alice"}));
+
+    EXPECT_EQ(only<tell_loss>().id, who.second);
+    release(who.second);
+    confirm_releases();
 }
 
 }  // namespace

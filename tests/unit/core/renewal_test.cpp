@@ -331,14 +331,17 @@ TEST_F(renewal_script, lease_that_was_passed_on_is_renewed_under_its_new_number)
     EXPECT_THAT(due(10s), ElementsAre(2));
 }
 
-TEST_F(renewal_script, lease_passed_on_while_its_renewal_is_under_way_is_renewed_again_at_once) {
+TEST_F(renewal_script, answer_to_what_was_sent_before_it_was_passed_on_counts_for_the_new_holder) {
     add(1);
     (void)due(10s);
 
     leases.pass_on(held.at(1), 2, std::make_shared<const terms>(lease_terms()));
 
-    EXPECT_EQ(leases.wake_at(), at(10s));
-    EXPECT_THAT(due(11s), ElementsAre(2));
+    EXPECT_THAT(due(11s), IsEmpty());
+    const auto events = answer(1, renewed(), 10s, 12s);
+    ASSERT_EQ(events.size(), 1U);
+    EXPECT_EQ(events[0].id, 2U);
+    EXPECT_EQ(events[0].valid_until, at(10s + 29'500ms));
 }
 
 TEST_F(renewal_script, new_holder_is_warned_of_jeopardy_when_it_asked_to_be) {
