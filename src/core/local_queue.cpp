@@ -43,14 +43,14 @@ fencing_token local_queue::next_token() {
 }
 
 std::optional<waiter_id> local_queue::soon_after_hand_over() const noexcept {
-    if (!brief_ || waiting_.size() < awake) {
+    if (!brief_ || waiting_.empty()) {
         return std::nullopt;
     }
-    return waiting_[awake - 1];
+    return waiting_.front();
 }
 
 bool local_queue::soon_on_arrival() const noexcept {
-    return brief_ && waiting_.size() <= awake;
+    return brief_ && waiting_.size() == 1;
 }
 
 bool local_queue::may_hand_over(const handover_limits& limits, clock::time_point now) const noexcept {

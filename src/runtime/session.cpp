@@ -63,8 +63,18 @@ bool session::forked() const noexcept {
     return generation_ != fork_generation();
 }
 
-session::aftermath session::collect() {
-    aftermath rest;
+bool session::aftermath::is_self(core::waiter_id who) const noexcept {
+    return self && self->number == who && !self->done.load(std::memory_order_relaxed);
+}
+
+void session::aftermath::rouse(const std::shared_ptr<call>& who) {
+    if (who != self) {
+        wake.push_back(who);
+    }
+}
+
+void session::collect(aftermath& rest) {
+    rest.wake.reserve(2);  // a hand-over wakes the next, and the one after it
     doing_ = table_.take_actions(std::move(doing_));
     for (auto& what : doing_) {
         carry_out(what, rest);
@@ -74,33 +84,47 @@ session::aftermath session::collect() {
         armed_for_ = next;
         timer_->arm(next);
     }
-    return rest;
+}
+
+std::shared_ptr<session::call> session::find_call(core::waiter_id who, const aftermath& rest) const {
+    if (rest.is_self(who)) {
+        return rest.self;
+    }
+    const auto found = calls_.find(who);
+    return found == calls_.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<session::call> session::take_call(core::waiter_id who, const aftermath& rest) {
+    if (rest.is_self(who)) {
+        return rest.self;
+    }
+    auto node = calls_.extract(who);
+    return node.empty() ? nullptr : std::move(node.mapped());
 }
 
 /// What concerns this process alone happens here, in order, under the mutex; what concerns the store is
 /// left for later.
 void session::carry_out(core::action& what, aftermath& rest) {
     const auto errand_of = [&](core::waiter_id who, auto&& errand) {
-        const auto found = calls_.find(who);
-        if (found == calls_.end()) {
+        const auto mine = find_call(who, rest);
+        if (!mine) {
             rest.deeds.emplace_back(std::forward<decltype(errand)>(errand));
             return;
         }
         if constexpr (std::is_same_v<std::remove_cvref_t<decltype(errand)>, core::send_acquire>) {
-            if (auto* const together = found->second->together) {
+            if (auto* const together = mine->together) {
                 together->push_back(std::forward<decltype(errand)>(errand));
                 return;
             }
         }
-        found->second->errands.emplace_back(std::forward<decltype(errand)>(errand));
-        found->second->sent_for.store(true, std::memory_order_release);
-        rest.wake.push_back(found->second);
+        mine->errands.emplace_back(std::forward<decltype(errand)>(errand));
+        mine->sent_for.store(true, std::memory_order_release);
+        rest.rouse(mine);
     };
     const auto answer = [&](core::waiter_id who, const auto& fill) {
-        auto node = calls_.extract(who);
-        if (!node.empty()) {
-            fill(*node.mapped());
-            finish(std::move(node.mapped()), rest);
+        if (const auto mine = take_call(who, rest)) {
+            fill(*mine);
+            finish(mine, rest);
         }
     };
     if (auto* ask = std::get_if<core::send_acquire>(&what)) {
@@ -112,9 +136,9 @@ void session::carry_out(core::action& what, aftermath& rest) {
     } else if (auto* watch = std::get_if<core::update_watch>(&what)) {
         rest.deeds.emplace_back(std::move(*watch));
     } else if (auto* soon = std::get_if<core::stand_by>(&what)) {
-        if (const auto found = calls_.find(soon->id); found != calls_.end()) {
-            found->second->standing_by.store(true, std::memory_order_release);
-            rest.wake.push_back(found->second);
+        if (const auto mine = find_call(soon->id, rest)) {
+            mine->standing_by.store(true, std::memory_order_release);
+            rest.rouse(mine);
         }
     } else if (auto* got = std::get_if<core::finish_acquire>(&what)) {
         complete(*got, rest);
@@ -147,31 +171,30 @@ void session::carry_out(core::action& what, aftermath& rest) {
 }
 
 void session::complete(core::finish_acquire& what, aftermath& rest) {
-    auto node = calls_.extract(what.id);
-    if (node.empty()) {
+    const auto mine = take_call(what.id, rest);
+    if (!mine) {
         return;
     }
-    auto& mine = *node.mapped();
-    mine.error = std::move(what.error);
-    if (!mine.error) {
-        const auto& how = mine.asked->how;
+    mine->error = std::move(what.error);
+    if (!mine->error) {
+        const auto& how = mine->asked->how;
         const auto longest = how.max_hold ? clock::now() + *how.max_hold : clock::time_point::max();
-        mine.taken = std::make_shared<hold>(shared_from_this(), what.id, std::move(what.name),
-                                            what.owner.sequence, what.token, what.valid_until,
-                                            how.jeopardy, longest);
-        holds_.emplace(what.id, mine.taken);
+        mine->taken = std::make_shared<hold>(shared_from_this(), what.id, std::move(what.name),
+                                             what.owner.sequence, what.token, what.valid_until,
+                                             how.jeopardy, longest);
+        holds_.emplace(what.id, mine->taken);
     }
-    finish(std::move(node.mapped()), rest);
+    finish(mine, rest);
 }
 
 /// The caller has its answer. Errands it did not get to are done by whoever is here.
-void session::finish(std::shared_ptr<call> mine, aftermath& rest) {
+void session::finish(const std::shared_ptr<call>& mine, aftermath& rest) {
     for (auto& errand : mine->errands) {
         rest.deeds.push_back(std::move(errand));
     }
     mine->errands.clear();
     mine->done.store(true, std::memory_order_release);
-    rest.wake.push_back(std::move(mine));
+    rest.rouse(mine);
 }
 
 void session::perform(std::vector<deed> deeds, engines::caller from) {
@@ -290,16 +313,12 @@ session::acquired session::acquire(const core::claim& what, const std::stop_toke
     }
     const auto mine = std::make_shared<call>();
     mine->asked = &what;
-    core::waiter_id id{};
-    drive(
-        [&](core::lock_table& table, clock::time_point now) {
-            id = table.acquire(what, now);
-            calls_.emplace(id, mine);
-        },
-        mine.get());
+    drive([&](core::lock_table& table,
+              clock::time_point now) { mine->number = table.acquire(what, now); },
+          mine);
     const std::stop_callback cancel{stop, [&] {
                                         drive([&](core::lock_table& table, clock::time_point now) {
-                                            table.cancel(id, errc::cancelled, now);
+                                            table.cancel(mine->number, errc::cancelled, now);
                                         });
                                     }};
     wait(mine);
@@ -311,12 +330,12 @@ release_outcome session::release(const hold& which, std::chrono::milliseconds li
         return release_outcome::already_lost;
     }
     const auto mine = std::make_shared<call>();
+    mine->number = which.number();
     drive(
         [&](core::lock_table& table, clock::time_point now) {
-            calls_.emplace(which.number(), mine);
             table.release_hold(which.number(), std::clamp(linger, {}, promises_.maximum_ttl), now);
         },
-        mine.get());
+        mine);
     wait(mine);
     return mine->outcome;
 }
@@ -326,12 +345,10 @@ failure session::convert(hold& which, claim_mode to) {
         return {errc::forked, "make a new client after fork"};
     }
     const auto mine = std::make_shared<call>();
+    mine->number = which.number();
     drive(
-        [&](core::lock_table& table, clock::time_point now) {
-            calls_.emplace(which.number(), mine);
-            table.convert(which.number(), to, now);
-        },
-        mine.get());
+        [&](core::lock_table& table, clock::time_point now) { table.convert(which.number(), to, now); },
+        mine);
     wait(mine);
     if (!mine->error) {
         which.set_token(mine->token);

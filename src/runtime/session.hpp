@@ -123,18 +123,25 @@ private:
 
     /// What is left to do once the mutex is free again.
     struct aftermath {
-        std::vector<deed> deeds;
-        std::vector<std::shared_ptr<call>> wake;
+        /// The call whose own step this is: awake, and not among `calls_` yet.
+        std::shared_ptr<call> self;
+        std::vector<deed> deeds{};
+        std::vector<std::shared_ptr<call>> wake{};
+
+        [[nodiscard]] bool is_self(core::waiter_id who) const noexcept;
+        void rouse(const std::shared_ptr<call>& who);
     };
     struct joint_question;
     void send_together(const std::shared_ptr<joint_question>& what);
     void answer_together(const joint_question& what, const engines::acquire_all_reply& reply);
     template <class Step>
-    void drive(const Step& step, const call* self = nullptr);
-    [[nodiscard]] aftermath collect();
+    void drive(const Step& step, std::shared_ptr<call> self = nullptr);
+    void collect(aftermath& rest);
     void carry_out(core::action& what, aftermath& rest);
+    [[nodiscard]] std::shared_ptr<call> find_call(core::waiter_id who, const aftermath& rest) const;
+    [[nodiscard]] std::shared_ptr<call> take_call(core::waiter_id who, const aftermath& rest);
     void complete(core::finish_acquire& what, aftermath& rest);
-    static void finish(std::shared_ptr<call> mine, aftermath& rest);
+    static void finish(const std::shared_ptr<call>& mine, aftermath& rest);
     void perform(std::vector<deed> deeds, engines::caller from);
     void perform(deed& what, engines::caller from);
     void refuse(const deed& what);

@@ -10,6 +10,8 @@ namespace holdfast::detail {
 
 /// A caller that waits for the core's answer. Shared with whoever wakes it.
 struct session::call {
+    /// What the core knows it by.
+    core::waiter_id number{};
     parking_spot spot;
     /// It is about to be this call's turn.
     std::atomic<bool> standing_by{false};
@@ -27,19 +29,21 @@ struct session::call {
     fencing_token token{};
 };
 
-/// Lets the core take one step, and does what it says.
+/// Lets the core take one step, and does what it says. `self` is the call that the step is part of; it
+/// goes on record only if it has to wait.
 template <class Step>
-void session::drive(const Step& step, const call* self) {
-    aftermath rest;
+void session::drive(const Step& step, std::shared_ptr<call> self) {
+    aftermath rest{std::move(self)};
     {
         const std::lock_guard lock{guard_};
         step(table_, clock::now());
-        rest = collect();
+        collect(rest);
+        if (rest.self && !rest.self->done.load(std::memory_order_relaxed)) {
+            calls_.emplace(rest.self->number, rest.self);
+        }
     }
     for (const auto& one : rest.wake) {
-        if (one.get() != self) {
-            one->spot.unpark();
-        }
+        one->spot.unpark();
     }
     perform(std::move(rest.deeds), engines::caller::must_not_block);
 }
