@@ -56,7 +56,8 @@ local function serve_next()
         return
     end
     local head = first_alive(line, now)
-    if head then
+    -- Those who were before it may have been dead.
+    if head and not give_to_first(now) then
         tell(publish, channel_base, head, '0')
     end
 end

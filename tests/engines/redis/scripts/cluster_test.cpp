@@ -26,6 +26,11 @@ protected:
         const auto text = suffixed(name, "");
         return text.substr(0, text.size() - 1);
     }
+    [[nodiscard]] static redis_client listener(const std::string& channel) {
+        auto client = cluster_->node(0).connect();
+        client.command({"SSUBSCRIBE", channel});
+        return client;
+    }
     [[nodiscard]] std::string counter() const { return token_counter(slot_of(GetParam())); }
     [[nodiscard]] static words terms_of(const std::string& owner) {
         return {owner, text_of(long_ttl), "1", "0", since};
@@ -59,6 +64,8 @@ TEST_P(scripts_in_a_cluster, a_fair_lock_goes_to_the_next) {
     const words asks{"20000", "1", "0", "4711", "spublish"};
     ASSERT_TRUE(granted(run(scripts::fair_acquire(), keys, with(terms_of(alice), asks))));
     ASSERT_TRUE(busy(run(scripts::fair_acquire(), keys, with(terms_of(bob), asks))));
+    auto carols = listener(fair_channel(name, carol));
+    ASSERT_TRUE(busy(run(scripts::fair_acquire(), keys, with(terms_of(carol), asks))));
     const words release_keys{name,
                              fair_queue(name),
                              fair_timeouts(name),
@@ -68,11 +75,13 @@ TEST_P(scripts_in_a_cluster, a_fair_lock_goes_to_the_next) {
                              counter()};
     EXPECT_EQ(
         numbers_in(run(scripts::fair_release(), release_keys, {alice, "spublish", "0", "20000", "0"})),
-        (numbers{1, 1}));
+        (numbers{1, 2}));
     ASSERT_TRUE(granted(run(scripts::fair_acquire(), keys, with(terms_of(bob), asks))));
     EXPECT_EQ(
         numbers_in(run(scripts::fair_release(), release_keys, {bob, "spublish", "0", "20000", "0"})),
         released);
+    EXPECT_TRUE(carols.next_message().items.at(2).text.starts_with("granted 4711 "));
+    EXPECT_TRUE(granted(run(scripts::fair_acquire(), keys, with(terms_of(carol), asks))));
 }
 
 TEST_P(scripts_in_a_cluster, readers_keep_a_writer_out) {
