@@ -307,11 +307,12 @@ public:
     /// or none. Each request has a name and an owner of its own; idempotent by owner like `acquire`.
     virtual void acquire_all(std::vector<acquire_request> all, call how,
                              completion<acquire_all_reply> done) {
-        static_cast<void>(all);
+        [[maybe_unused]] const auto not_taken = std::move(all);
         static_cast<void>(how);
         acquire_all_reply refusal;
         refusal.error = {errc::guarantee_not_met, "this store takes locks one by one"};
-        done(std::move(refusal));
+        const auto tell = std::move(done);
+        tell(std::move(refusal));
     }
 
     /// Who answered the last request about `name`, or would answer the next one. Known by the time
