@@ -21,7 +21,7 @@ void renewal::add(tenure& what, tenure_id id, clock::time_point sent_at) {
 
 void renewal::remove(tenure& what) {
     heap_.disarm(what);
-    if (std::exchange(what.chosen, false)) {
+    if (std::exchange(what.chosen_, false)) {
         std::erase(chosen_, &what);
     }
 }
@@ -36,42 +36,42 @@ void renewal::pass_on(tenure& what, tenure_id id, shared_terms how) {
 void renewal::change_mode(tenure& what, claim_mode mode, clock::time_point now) {
     if (what.mode != mode) {
         what.mode = mode;
-        what.downgraded_at = mode == claim_mode::shared ? now : clock::time_point::min();
+        what.downgraded_at_ = mode == claim_mode::shared ? now : clock::time_point::min();
     }
 }
 
 void renewal::suspect(tenure& what, clock::time_point now) {
-    if (what.how->renewal == renewal_mode::automatic && !what.chosen) {
-        what.suspected = what.under_way;
-        what.due_at = now;
+    if (what.how->renewal == renewal_mode::automatic && !what.chosen_) {
+        what.suspected_ = what.under_way_;
+        what.due_at_ = now;
         schedule(what);
     }
 }
 
 void renewal::extend(tenure& one, clock::time_point sent_at) {
-    one.latest_sent_at = std::max(one.latest_sent_at, sent_at);
+    one.latest_sent_at_ = std::max(one.latest_sent_at_, sent_at);
     if (one.how->renewal == renewal_mode::none) {
-        one.due_at = never;
-        one.jeopardy_told = true;
+        one.due_at_ = never;
+        one.jeopardy_told_ = true;
         return;
     }
-    one.due_at = one.latest_sent_at + period(one);
-    one.jeopardy_told = false;
+    one.due_at_ = one.latest_sent_at_ + period(one);
+    one.jeopardy_told_ = false;
 }
 
 void renewal::schedule(tenure& one) {
     auto next = planted(bug::deadline_ignored) ? never : one.valid_until();
-    if (!one.jeopardy_told) {
+    if (!one.jeopardy_told_) {
         next = std::min(next, one.valid_until() - one.how->jeopardy);
     }
-    if (!one.under_way) {
-        next = std::min(next, one.due_at);
+    if (!one.under_way_) {
+        next = std::min(next, one.due_at_);
     }
     heap_.arm(one, next);
 }
 
 void renewal::choose(tenure& one) {
-    one.chosen = true;
+    one.chosen_ = true;
     chosen_.push_back(&one);
 }
 
@@ -86,11 +86,11 @@ std::vector<renewal::event> renewal::on_time(clock::time_point now) {
                               {errc::lost, "its deadline passed without a successful renewal"}});
             continue;
         }
-        if (!one.jeopardy_told && now >= one.valid_until() - one.how->jeopardy) {
-            one.jeopardy_told = true;
+        if (!one.jeopardy_told_ && now >= one.valid_until() - one.how->jeopardy) {
+            one.jeopardy_told_ = true;
             events.push_back({event::kind::jeopardy, one.id(), one.valid_until(), {}});
         }
-        if (!one.under_way && now >= one.due_at) {
+        if (!one.under_way_ && now >= one.due_at_) {
             choose(one);  // armed again once its request is sent
             continue;
         }
@@ -103,7 +103,7 @@ renewal::batch renewal::next_batch(clock::time_point now) {
     // What would be due soon goes along: a thousand leases taken over a second cost four requests.
     while (!chosen_.empty() && chosen_.size() < largest_batch && !heap_.empty()) {
         auto& early = static_cast<tenure&>(*heap_.pop_due(never));
-        if (early.under_way || early.due_at > now + period(early) / 4) {
+        if (early.under_way_ || early.due_at_ > now + period(early) / 4) {
             schedule(early);
             break;
         }
@@ -116,8 +116,8 @@ renewal::batch renewal::next_batch(clock::time_point now) {
     result.requests.reserve(count);
     for (std::size_t i = 0; i < count; ++i) {
         auto& one = *chosen_[i];
-        one.chosen = false;
-        one.under_way = true;
+        one.chosen_ = false;
+        one.under_way_ = true;
         schedule(one);
         result.ids.push_back(one.id());
         result.requests.push_back({*one.name, one.mode, one.owner, one.how->ttl, one.kind});
@@ -133,8 +133,8 @@ std::optional<renewal::event> renewal::on_reply(tenure& what, engines::renew_rep
     if (reply.result == outcome::gone && planted(bug::gone_means_renewed)) {
         reply.result = outcome::renewed;
     }
-    what.under_way = false;
-    const bool suspected = std::exchange(what.suspected, false);
+    what.under_way_ = false;
+    const bool suspected = std::exchange(what.suspected_, false);
     // A lease that is over does not come back, whatever the store says by now.
     if (reply.result == outcome::renewed && now >= what.valid_until() &&
         !planted(bug::deadline_ignored)) {
@@ -145,14 +145,14 @@ std::optional<renewal::event> renewal::on_reply(tenure& what, engines::renew_rep
         case outcome::renewed:
             extend(what, planted(bug::deadline_from_receipt) ? now : sent_at);
             if (suspected) {
-                what.due_at = now;  // it was sent before the suspicion arose, and does not lift it
+                what.due_at_ = now;  // it was sent before the suspicion arose, and does not lift it
             }
             result = {event::kind::extended, what.id(), what.valid_until(), {}};
             break;
         case outcome::gone:
-            if (sent_at < what.downgraded_at) {
+            if (sent_at < what.downgraded_at_) {
                 // It asked for more than a share, and may have reached the store after the change.
-                what.due_at = now;
+                what.due_at_ = now;
                 break;
             }
             if (!reply.error) {
@@ -162,7 +162,7 @@ std::optional<renewal::event> renewal::on_reply(tenure& what, engines::renew_rep
             return event{event::kind::lost, what.id(), what.valid_until(), std::move(reply.error)};
         case outcome::failed:
             // Trouble is not loss: try again soon, until the deadline decides.
-            what.due_at =
+            what.due_at_ =
                 now + std::max<clock::duration>(what.how->ttl / 20, std::chrono::milliseconds{5});
             result = {event::kind::failed, what.id(), what.valid_until(), std::move(reply.error)};
             break;

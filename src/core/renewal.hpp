@@ -38,23 +38,23 @@ public:
 
         [[nodiscard]] tenure_id id() const noexcept { return timer::id; }
         /// A request was sent for it and not answered yet.
-        [[nodiscard]] bool asked_for() const noexcept { return under_way; }
+        [[nodiscard]] bool asked_for() const noexcept { return under_way_; }
         [[nodiscard]] clock::time_point valid_until() const noexcept {
-            return latest_sent_at + how->ttl - how->margin;
+            return latest_sent_at_ + how->ttl - how->margin;
         }
 
     private:
         friend class renewal;
 
-        bool under_way{};
-        bool jeopardy_told{};
+        bool under_way_{};
+        bool jeopardy_told_{};
         /// Since the request that is under way was sent.
-        bool suspected{};
-        bool chosen{};
-        clock::time_point latest_sent_at{};
-        clock::time_point due_at{};
+        bool suspected_{};
+        bool chosen_{};
+        clock::time_point latest_sent_at_{};
+        clock::time_point due_at_{};
         /// When it became a share of what it was; never, if it did not.
-        clock::time_point downgraded_at{clock::time_point::min()};
+        clock::time_point downgraded_at_{clock::time_point::min()};
     };
 
     struct event {
