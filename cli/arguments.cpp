@@ -79,7 +79,8 @@ void duration_option(CLI::App& command, const std::string& name, std::optional<m
 
 /// What a command line holds before it is known to make sense.
 struct raw_arguments {
-    std::string store;
+    /// Several are a quorum.
+    std::vector<std::string> stores;
     std::optional<scope> require;
     std::vector<std::string> positionals;
     std::optional<milliseconds> wait, ttl;
@@ -91,7 +92,7 @@ struct raw_arguments {
 
 void common_options(CLI::App& command, raw_arguments& raw) {
     command.add_flag("-h,--help", raw.help);
-    command.add_option("--store", raw.store);
+    command.add_option("--store", raw.stores)->allow_extra_args(false);
     command.add_option("names", raw.positionals);
     command.add_option_function<std::string>(
         "--require", [&raw](const std::string& text) { raw.require = parse_scope(text, "--require"); });
@@ -141,10 +142,26 @@ void run_options(CLI::App& command, raw_arguments& raw) {
     command.add_flag("-q,--quiet", raw.quiet);
 }
 
+/// One address for all that were given.
+[[nodiscard]] std::string combined(const std::vector<std::string>& stores) {
+    if (stores.size() < 2) {
+        return stores.empty() ? environment("HOLDFAST_STORE") : stores.front();
+    }
+    std::string address = "quorum:";
+    for (const auto& each : stores) {
+        if (each.empty() || each.find_first_of(" \t\n") != std::string::npos) {
+            refuse("a store of a quorum has no white space in its address");
+        }
+        address += (address.back() == ':' ? "" : " ") + each;
+    }
+    return address;
+}
+
 [[nodiscard]] store_arguments finish_store(const raw_arguments& raw) {
     store_arguments store;
-    store.address = raw.store.empty() ? environment("HOLDFAST_STORE") : raw.store;
-    store.password_exposed = has_password(raw.store);
+    store.address = combined(raw.stores);
+    store.password_exposed = std::any_of(raw.stores.begin(), raw.stores.end(),
+                                         [](const auto& each) { return has_password(each); });
     if (store.address.empty()) {
         store.address = "local:";
     }

@@ -35,7 +35,8 @@ COMMANDS
 
 COMMON OPTIONS
   --store ADDRESS     where the locks are (default: HOLDFAST_STORE, or else
-                      local:, the embedded store of this host and user)
+                      local:, the embedded store of this host and user);
+                      several times: a quorum of these stores
   --require SCOPE     refuse a store that excludes less than fleet, host or
                       process (default: HOLDFAST_REQUIRE)
   -h, --help          help for a command
@@ -44,6 +45,8 @@ STORES
   local:              this host and user, in the user's state directory
   local:/path         this host, in that directory
   memory:             one process; for trying things out
+  quorum:A B C        more than half of these stores together, as with
+                      --store A --store B --store C
 
 EXIT STATUS
    0   done                       75   the lock was not acquired
@@ -112,7 +115,8 @@ WHEN THE LOCK IS LOST
                       ttl, at most 10s; must fit into less than half of it)
 
 OTHER OPTIONS
-  --store ADDRESS     where the lock is (default: HOLDFAST_STORE, or local:)
+  --store ADDRESS     where the lock is (default: HOLDFAST_STORE, or local:);
+                      several times: a quorum of these stores
   --require SCOPE     fleet, host or process: refuse (78) a store whose locks
                       exclude less (default: HOLDFAST_REQUIRE)
   --label TEXT        shown to whoever asks who holds the lock
@@ -175,7 +179,8 @@ DESCRIPTION
             lingering (given up, but kept on purpose for TTL-LEFT)
 
 OPTIONS
-  --store ADDRESS     where the locks are (default: HOLDFAST_STORE, or local:)
+  --store ADDRESS     where the locks are (default: HOLDFAST_STORE, or local:);
+                      several times: a quorum of these stores
   --require SCOPE     refuse a store that excludes less (fleet, host, process)
   --json              one JSON object with store and locks
 
@@ -199,7 +204,8 @@ DESCRIPTION
   time the lock was taken away by hand.
 
 OPTIONS
-  --store ADDRESS     where the lock is (default: HOLDFAST_STORE, or local:)
+  --store ADDRESS     where the lock is (default: HOLDFAST_STORE, or local:);
+                      several times: a quorum of these stores
   --require SCOPE     refuse a store that excludes less (fleet, host, process)
   --json              one JSON object
 
@@ -230,7 +236,8 @@ OPTIONS
   --reason TEXT       why; holdfast inspect shows it afterwards
   --owner OWNER       which holder, if there are several
   --token N           only if that is (still) the first token of the holder
-  --store ADDRESS     where the lock is (default: HOLDFAST_STORE, or local:)
+  --store ADDRESS     where the lock is (default: HOLDFAST_STORE, or local:);
+                      several times: a quorum of these stores
   --require SCOPE     refuse a store that excludes less (fleet, host, process)
   --json              the outcome as one JSON object
 
@@ -260,7 +267,8 @@ DESCRIPTION
 OPTIONS
   --token N           the fencing token (default: HOLDFAST_TOKEN)
   --owner OWNER       the owner (default: HOLDFAST_OWNER)
-  --store ADDRESS     where the lock is (default: HOLDFAST_STORE, or local:)
+  --store ADDRESS     where the lock is (default: HOLDFAST_STORE, or local:);
+                      several times: a quorum of these stores
   --require SCOPE     refuse a store that excludes less (fleet, host, process)
   -q, --quiet         only the exit status
   -v, --verbose       also say so if it is held

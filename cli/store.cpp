@@ -3,7 +3,29 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <sstream>
+#include <string_view>
+
 namespace holdfast::cli {
+
+namespace {
+
+constexpr std::string_view quorum_scheme = "quorum:";
+
+/// Whether all members are stores of this host.
+[[nodiscard]] bool is_embedded_quorum(const std::string& address) {
+    if (address.rfind(quorum_scheme, 0) != 0) {
+        return false;
+    }
+    std::istringstream words{address.substr(quorum_scheme.size())};
+    bool embedded = true;
+    for (std::string word; words >> word;) {
+        embedded = embedded && (word.front() == '?' || word.rfind("local:", 0) == 0);
+    }
+    return embedded;
+}
+
+}  // namespace
 
 std::unique_ptr<client> open_store(const store_arguments& store, const appearance& look) {
     client_options options;
@@ -21,7 +43,7 @@ std::unique_ptr<client> open_store(const store_arguments& store, const appearanc
 std::string address_for_child(const store_arguments& store, const client& opened) {
     // An embedded store's own word for its address is absolute; other addresses lose their password
     // in it, and have no directory that could be relative.
-    const bool embedded = store.address.rfind("local:", 0) == 0;
+    const bool embedded = store.address.rfind("local:", 0) == 0 || is_embedded_quorum(store.address);
     return embedded ? opened.store() : store.address;
 }
 
@@ -32,6 +54,10 @@ void mention_limits(const store_arguments& store, const client& opened, const me
             "HOLDFAST_STORE instead");
     }
     const auto& promises = opened.promises();
+    if (out.verbose() && opened.store().rfind(quorum_scheme, 0) == 0) {
+        out.say(fmt::format("{} excludes {}", opened.store(), promises.reach_text));
+        return;
+    }
     if (promises.reach == scope::fleet || (isatty(STDERR_FILENO) == 0 && !out.verbose())) {
         return;
     }

@@ -15,6 +15,9 @@ using outcome = acquire_reply::outcome;
 using kind = core::quorum_round::action::kind;
 
 constexpr std::chrono::seconds undo_timeout{1};
+/// In microseconds. Members may count tokens from their own clocks, and their clocks may be ahead of
+/// ours.
+constexpr std::uint64_t ahead_of_the_clock = 1'000'000;
 
 [[nodiscard]] std::string seconds_text(clock::duration value) {
     return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(value).count()) + " s";
@@ -123,7 +126,8 @@ void quorum_engine::classify(round& what, hold& of, core::quorum_round::settings
     }
     if (tokens_agree_) {
         // All members will normally answer with this very token, and need not be asked twice.
-        const auto guess = std::max(options_.environment.wall_clock(), last_token_ + 1);
+        const auto guess =
+            std::max(options_.environment.wall_clock() + ahead_of_the_clock, last_token_ + 1);
         request.token_floor = std::max(request.token_floor, fencing_token{guess});
     } else {
         request.token_floor = {};

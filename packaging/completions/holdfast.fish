@@ -24,7 +24,7 @@ complete -c holdfast -n __fish_use_subcommand -a help -d 'Show help'
 
 set -l named run list inspect release check
 complete -c holdfast -n "__holdfast_using $named" -a '(__holdfast_names)'
-complete -c holdfast -n "__holdfast_using $named" -l store -x -a 'local: memory:' -d 'Where the locks are'
+complete -c holdfast -n "__holdfast_using $named" -l store -x -a 'local: memory: quorum:' -d 'Where the locks are; several are a quorum'
 complete -c holdfast -n "__holdfast_using $named" -l require -x -a 'fleet host process' -d 'Refuse a store that excludes less'
 complete -c holdfast -n "__holdfast_using $named" -s h -l help -d 'Show help'
 complete -c holdfast -n '__holdfast_using run list inspect release' -l json -d 'As JSON'

@@ -12,7 +12,7 @@ _holdfast_names() {
 _holdfast() {
     local -a common
     common=(
-        '--store[where the locks are]:address:(local\: memory\:)'
+        '*--store[where the locks are; several are a quorum]:address:(local\: memory\: quorum\:)'
         '--require[refuse a store that excludes less]:scope:(fleet host process)'
         '(-h --help)'{-h,--help}'[show help]'
     )
