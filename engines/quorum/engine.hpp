@@ -64,6 +64,7 @@ public:
     void inspect(std::string name, call how, completion<inspect_reply> done) override;
     void list(list_request request, call how, completion<list_reply> done) override;
     void latch(latch_request request, call how, completion<latch_reply> done) override;
+    void examine(call how, completion<examine_reply> done) override;
     [[nodiscard]] std::unique_ptr<subscription> watch(std::string name, lock_kind kind,
                                                       std::function<void()> hint) override;
 

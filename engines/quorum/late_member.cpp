@@ -159,6 +159,14 @@ void late_member::latch(latch_request request, call how, completion<latch_reply>
     refuse(done);
 }
 
+void late_member::examine(call how, completion<examine_reply> done) {
+    if (auto* const there = store()) {
+        there->examine(how, std::move(done));
+        return;
+    }
+    refuse(done);
+}
+
 store_instance late_member::instance(const std::string& name) const {
     const auto* const there = store();
     return there != nullptr ? there->instance(name) : store_instance{};

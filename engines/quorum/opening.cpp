@@ -163,6 +163,9 @@ public:
     void latch(latch_request request, call how, completion<latch_reply> done) override {
         inner_->latch(std::move(request), how, std::move(done));
     }
+    void examine(call how, completion<examine_reply> done) override {
+        inner_->examine(how, std::move(done));
+    }
     [[nodiscard]] std::unique_ptr<subscription> watch(std::string name, lock_kind kind,
                                                       std::function<void()> hint) override {
         return inner_->watch(std::move(name), kind, std::move(hint));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <utility>
 
 /// What people ask a quorum, and the force release.
@@ -323,6 +324,47 @@ void quorum_engine::list_names(const std::shared_ptr<listing>& what, list_reply 
                         });
     }
     looked_at();
+}
+
+void quorum_engine::examine(call how, completion<examine_reply> done) {
+    struct state {
+        std::vector<std::vector<finding>> found;
+        std::size_t awaited;
+        completion<examine_reply> done;
+    };
+    auto what = std::make_shared<state>(
+        state{std::vector<std::vector<finding>>(members_.size()), members_.size(), std::move(done)});
+    const auto examined = [this, what](std::size_t member, examine_reply reply) {
+        if (reply.error) {
+            reply.findings.push_back({finding::severity::warning, {}, reply.error.detail});
+        }
+        for (auto& each : reply.findings) {
+            each.server = names_[member] + (each.server.empty() ? "" : ", ") + each.server;
+        }
+        {
+            const std::lock_guard lock{guard_};
+            note_answer(member, reply.error);
+            what->found[member] = std::move(reply.findings);
+            if (--what->awaited > 0) {
+                return;
+            }
+        }
+        examine_reply all;
+        for (auto& part : what->found) {
+            std::move(part.begin(), part.end(), std::back_inserter(all.findings));
+        }
+        what->done(std::move(all));
+    };
+    for (std::size_t member = 0; member < members_.size(); ++member) {
+        const bool called = use(member, [&](engine& store) {
+            store.examine(
+                {how.deadline, caller::must_not_block},
+                [examined, member](examine_reply reply) { examined(member, std::move(reply)); });
+        });
+        if (!called) {
+            examined(member, {{}, shut_down});
+        }
+    }
 }
 
 }  // namespace holdfast::engines::quorums

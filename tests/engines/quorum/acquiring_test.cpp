@@ -2,9 +2,9 @@
 
 #include <quorum/stage.hpp>
 
+namespace holdfast::testing {
 namespace {
 
-using namespace quorum_stage;
 using ::testing::HasSubstr;
 
 class quorum_acquiring : public quorum_test {};
@@ -199,3 +199,4 @@ TEST_F(quorum_acquiring, refuses_permits_and_fair_locks_with_the_reason) {
 }
 
 }  // namespace
+}  // namespace holdfast::testing

@@ -1,9 +1,8 @@
 #include <holdfast/testing/event_counter.hpp>
 #include <quorum/stage.hpp>
 
+namespace holdfast::testing {
 namespace {
-
-using namespace quorum_stage;
 
 class quorum_holding : public quorum_test {
 protected:
@@ -172,3 +171,4 @@ TEST_F(quorum_holding, a_watch_is_active_while_a_majority_of_its_parts_is_and_te
 }
 
 }  // namespace
+}  // namespace holdfast::testing

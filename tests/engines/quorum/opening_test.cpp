@@ -8,9 +8,9 @@
 #include <quorum/opening.hpp>
 #include <quorum/stage.hpp>
 
+namespace holdfast::testing {
 namespace {
 
-using namespace quorum_stage;
 using ::testing::HasSubstr;
 
 class quorum_opening : public quorum_test {
@@ -114,3 +114,4 @@ TEST_F(quorum_opening, a_client_is_made_of_several_stores) {
 }
 
 }  // namespace
+}  // namespace holdfast::testing

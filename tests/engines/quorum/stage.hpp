@@ -17,17 +17,11 @@
 
 /// Quorums of stores in this process, whose connections fail on demand and which can be looked into one
 /// by one.
-namespace quorum_stage {
+namespace holdfast::testing {
 
 using namespace std::chrono_literals;
-using namespace holdfast::testing;
-namespace engines = holdfast::engines;
-using holdfast::claim_mode;
-using holdfast::errc;
-using holdfast::fencing_token;
-using holdfast::owner_id;
 
-inline constexpr auto long_ttl = 60s;
+inline constexpr auto quorum_ttl = 60s;
 inline const std::string lock_name = "stock";
 
 /// An engine that says what the test wants about the server behind it.
@@ -120,7 +114,7 @@ protected:
         return {.name = lock_name,
                 .mode = mode,
                 .owner = who,
-                .ttl = long_ttl,
+                .ttl = quorum_ttl,
                 .kind = holdfast::lock_kind::shared_mutex};
     }
     [[nodiscard]] static engines::renew_request renewal_of(const owner_id& who,
@@ -128,7 +122,7 @@ protected:
         return {.name = lock_name,
                 .mode = mode,
                 .owner = who,
-                .ttl = long_ttl,
+                .ttl = quorum_ttl,
                 .kind = holdfast::lock_kind::shared_mutex};
     }
     [[nodiscard]] static engines::release_request release_of(const owner_id& who,
@@ -154,4 +148,4 @@ protected:
     std::vector<std::unique_ptr<blocking_engine>> outsiders;
 };
 
-}  // namespace quorum_stage
+}  // namespace holdfast::testing

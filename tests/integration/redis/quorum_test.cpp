@@ -1,0 +1,134 @@
+#include <array>
+#include <optional>
+#include <system_error>
+
+#include <holdfast/client.hpp>
+#include <holdfast/mutex.hpp>
+#include <holdfast/quorum.hpp>
+#include <holdfast/testing/eventually.hpp>
+#include <integration/redis/redis_stage.hpp>
+
+/// A quorum of three real servers, of which some die, hang, or come back without their memory.
+namespace holdfast::testing {
+namespace {
+
+class redis_quorum : public ::testing::Test {
+protected:
+    [[nodiscard]] quorum stores(std::chrono::milliseconds restart_grace = 0ms) const {
+        quorum all{.stores = {}, .member_timeout = 1s, .restart_grace = restart_grace};
+        for (const auto& each : servers) {
+            all.stores.push_back(address_of(each.port()));
+        }
+        return all;
+    }
+    [[nodiscard]] std::size_t holders_in(std::size_t index) const {
+        client alone{address_of(servers[index].port())};
+        return alone.inspect("stock").holders.size();
+    }
+    /// Neither written to disk nor kept in memory: everything is forgotten.
+    void restart_empty(std::size_t index) {
+        servers[index].kill_hard();
+        servers[index].start_again(data_files::removed);
+    }
+
+    std::array<redis_server, 3> servers;
+};
+
+TEST_F(redis_quorum, locks_renews_and_unlocks_with_one_server_of_three_dead) {
+    client where{stores()};
+    mutex lock{where, "stock", {.ttl = 1500ms}};
+    auto before = lock.acquire();
+    servers[0].kill_hard();
+    const auto killed_at = clock::now();
+    EXPECT_TRUE(eventually([&] { return clock::now() > killed_at + 2s; }));
+    EXPECT_TRUE(before) << "it was renewed by the other two";
+    EXPECT_EQ(before.release(), release_outcome::released);
+    auto after = lock.try_acquire_for(5s);
+    ASSERT_TRUE(after);
+    EXPECT_GT(after->token(), before.token());
+    EXPECT_EQ(after->release(), release_outcome::released);
+    EXPECT_EQ(holders_in(1), 0U);
+    EXPECT_EQ(holders_in(2), 0U);
+}
+
+TEST_F(redis_quorum, says_that_there_is_no_quorum_with_two_of_three_dead_and_leaves_nothing) {
+    client where{stores()};
+    mutex lock{where, "stock"};
+    lock.lock();
+    lock.unlock();
+    servers[0].kill_hard();
+    servers[1].kill_hard();
+    const auto asked_at = clock::now();
+    try {
+        static_cast<void>(lock.try_acquire_for(1s));
+        ADD_FAILURE() << "neither granted nor busy can be known";
+    } catch (const std::system_error& error) {
+        EXPECT_NE(std::string{error.what()}.find("no quorum: 1 of 3 members answered, 2 needed"),
+                  std::string::npos)
+            << error.what();
+    }
+    EXPECT_LT(clock::now() - asked_at, 1s + slack);
+    EXPECT_EQ(holders_in(2), 0U);
+}
+
+TEST_F(redis_quorum, waits_for_a_server_that_hangs_once_at_most) {
+    client where{stores()};
+    mutex lock{where, "stock"};
+    lock.lock();
+    lock.unlock();
+    servers[2].pause();
+    const auto timed = [&] {
+        const auto asked_at = clock::now();
+        lock.lock();
+        const auto took = clock::now() - asked_at;
+        lock.unlock();
+        return took;
+    };
+    EXPECT_LT(timed(), 1s + slack);
+    EXPECT_LT(timed(), 900ms);
+    servers[2].resume();
+    EXPECT_TRUE(eventually([&] {
+        const std::scoped_lock guard{lock};
+        return holders_in(2) == 1;
+    })) << "it takes part again";
+}
+
+/// A holds two servers; one of them forgets that. Whether B then gets a majority of the forgetful is
+/// what `restart_grace` decides.
+TEST_F(redis_quorum, servers_that_forgot_let_a_second_holder_in_unless_they_have_to_wait) {
+    servers[2].kill_hard();
+    client first{stores()};
+    mutex mine{first, "stock", {.ttl = 30s, .renewal = renewal_mode::none}};
+    const auto held = mine.acquire();
+    restart_empty(1);
+    servers[2].start_again(data_files::removed);
+
+    client careful{stores(60s)};
+    mutex with_grace{careful, "stock"};
+    EXPECT_ANY_THROW(static_cast<void>(with_grace.try_acquire_for(200ms)));
+    EXPECT_EQ(holders_in(1), 0U);
+    EXPECT_EQ(holders_in(2), 0U);
+
+    client second{stores()};
+    mutex yours{second, "stock"};
+    const auto overlapping = yours.try_acquire_for(5s);
+    ASSERT_TRUE(overlapping) << "the documented price of forgetting";
+    EXPECT_TRUE(held);
+    EXPECT_GT(overlapping->token(), held.token()) << "the resource can still tell them apart";
+}
+
+TEST_F(redis_quorum, is_refused_when_two_addresses_lead_to_one_server) {
+    auto twice = stores();
+    twice.stores[1] = "redis://localhost:" + std::to_string(servers[0].port());
+    try {
+        client where{twice};
+        ADD_FAILURE() << "it was opened";
+    } catch (const std::system_error& error) {
+        EXPECT_EQ(error.code(), errc::bad_configuration);
+        EXPECT_NE(std::string{error.what()}.find("are the same server"), std::string::npos)
+            << error.what();
+    }
+}
+
+}  // namespace
+}  // namespace holdfast::testing
