@@ -14,7 +14,6 @@ using core::round_purpose;
 using outcome = acquire_reply::outcome;
 using kind = core::quorum_round::action::kind;
 
-constexpr std::chrono::seconds undo_timeout{1};
 /// In microseconds. Members may count tokens from their own clocks, and their clocks may be ahead of
 /// ours.
 constexpr std::uint64_t ahead_of_the_clock = 1'000'000;
@@ -349,7 +348,6 @@ void quorum_engine::undo(const round_ptr& what, std::size_t member) {
         release_quietly(member, what->key, what->request.owner, what->request.mode, what->request.kind);
         return;
     }
-    const auto deadline = now() + undo_timeout;
     auto request = what->request;
     request.mode = claim_mode::shared;
     {
@@ -363,32 +361,7 @@ void quorum_engine::undo(const round_ptr& what, std::size_t member) {
         ++found->second.unanswered;
         ++found->second.being_repaired[member];
     }
-    const auto key = what->key;
-    const auto owner = request.owner;
-    use(member, [&](engine& store) {
-        store.acquire(std::move(request), {deadline, caller::must_not_block},
-                      [this, key, member](const acquire_reply& reply) {
-                          const std::lock_guard lock{guard_};
-                          note_answer(member, reply.error);
-                          if (const auto found = holds_.find(key); found != holds_.end()) {
-                              auto& of = found->second;
-                              of.unanswered -= of.unanswered > 0 ? 1 : 0;
-                              of.unsteady[member] =
-                                  of.unsteady[member] || reply.error.code == errc::outcome_unknown;
-                          }
-                      });
-    });
-    bool let_go_meanwhile = true;
-    {
-        const std::lock_guard lock{guard_};
-        if (const auto found = holds_.find(key); found != holds_.end()) {
-            --found->second.being_repaired[member];
-            let_go_meanwhile = found->second.is != hold::state::held;
-        }
-    }
-    if (let_go_meanwhile) {
-        release_quietly(member, key, owner, claim_mode::shared, what->request.kind);
-    }
+    ask_aside(member, what->key, std::move(request));
 }
 
 void quorum_engine::finish(const round_ptr& what) {

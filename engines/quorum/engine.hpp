@@ -37,6 +37,7 @@ struct round {
 struct renewal;
 struct giving_back;
 struct inspection;
+struct revocation;
 struct listing;
 
 /// A store made of stores. Decisions are the core's (`core::quorum_round`, `core::quorum_tally`); this
@@ -108,6 +109,7 @@ private:
     void renewals_answered(const std::shared_ptr<renewal>& what, std::size_t member,
                            std::vector<renew_reply> replies);
     void repair(std::size_t member, const hold_key& key, std::uint64_t generation, claim_mode mode);
+    void ask_aside(std::size_t member, const hold_key& key, acquire_request request);
     void release_quietly(std::size_t member, const hold_key& key, const owner_id& owner,
                          claim_mode mode, lock_kind kind);
     [[nodiscard]] std::chrono::milliseconds begin_letting_go(giving_back& what,
@@ -118,6 +120,10 @@ private:
 
     // queries.cpp
     void inspect_members(std::string name, call how, std::function<void(inspection&)> done);
+    void inspected(inspection& what, std::size_t member, inspect_reply reply);
+    void revoke_what_is_there(const std::shared_ptr<revocation>& what, std::size_t member,
+                              const inspect_reply& seen);
+    void revocation_answered(revocation& what, std::size_t member, revoke_reply reply);
     void list_page(const std::shared_ptr<listing>& what);
     void list_names(const std::shared_ptr<listing>& what, list_reply page);
 

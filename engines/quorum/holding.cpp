@@ -203,20 +203,27 @@ void quorum_engine::repair(std::size_t member, const hold_key& key, std::uint64_
                    .kind = of.kind,
                    .token_floor = tokens_agree_ ? of.token : fencing_token{}};
     }
+    ask_aside(member, key, std::move(request));
+}
+
+/// Asks for a claim that is no vote. Its sending was announced in the hold, under the mutex: whoever
+/// converts the claim meanwhile does not trust this member, and whoever lets go of it is followed.
+void quorum_engine::ask_aside(std::size_t member, const hold_key& key, acquire_request request) {
     const auto owner = request.owner;
+    const auto mode = request.mode;
     const auto kind = request.kind;
     const auto deadline = now() + quiet_timeout;
     use(member, [&](engine& store) {
         store.acquire(std::move(request), {deadline, caller::must_not_block},
-                      [this, key, member, mode](const acquire_reply& reply) {
+                      [this, key, member, shared = mode == claim_mode::shared](const auto& reply) {
                           const std::lock_guard lock{guard_};
                           note_answer(member, reply.error);
                           if (const auto found = holds_.find(key); found != holds_.end()) {
                               auto& of = found->second;
                               of.unanswered -= of.unanswered > 0 ? 1 : 0;
-                              const bool late_share = mode == claim_mode::shared &&
-                                                      reply.error.code == errc::outcome_unknown;
-                              of.unsteady[member] = of.unsteady[member] || late_share;
+                              of.unsteady[member] =
+                                  of.unsteady[member] ||
+                                  (shared && reply.error.code == errc::outcome_unknown);
                           }
                       });
     });
@@ -224,12 +231,13 @@ void quorum_engine::repair(std::size_t member, const hold_key& key, std::uint64_
     {
         const std::lock_guard lock{guard_};
         if (const auto found = holds_.find(key); found != holds_.end()) {
-            --found->second.being_repaired[member];
+            auto& being = found->second.being_repaired[member];
+            being -= being > 0 ? 1 : 0;
             let_go_meanwhile = found->second.is != hold::state::held;
         }
     }
     if (let_go_meanwhile) {
-        // Its release may have overtaken the repair.
+        // Its release may have overtaken this.
         release_quietly(member, key, owner, mode, kind);
     }
 }

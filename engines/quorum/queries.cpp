@@ -16,7 +16,6 @@ struct inspection {
     std::string name;
     std::vector<std::optional<lock_info>> answers;
     std::vector<failure> failures;
-    std::size_t awaited{};
     std::function<void(inspection&)> done;
 
     [[nodiscard]] std::size_t answered() const {
@@ -24,6 +23,25 @@ struct inspection {
             answers.begin(), answers.end(), [](const auto& each) { return each.has_value(); }));
     }
     [[nodiscard]] bool enough() const { return answered() >= core::majority_of(answers.size()); }
+    /// Everybody is waited for, suspects only if too few others have answered.
+    [[nodiscard]] bool waits_for_more(const std::vector<bool>& suspects) const {
+        for (std::size_t member = 0; member < answers.size(); ++member) {
+            const bool out = !answers[member] && !failures[member];
+            if (out && (!suspects[member] || !enough())) {
+                return true;
+            }
+        }
+        return false;
+    }
+};
+
+/// One force release on its way through the members.
+struct revocation {
+    revoke_request request;
+    call how;
+    core::quorum_tally votes;
+    std::vector<failure> failures;
+    completion<revoke_reply> done;
 };
 
 /// A page of a list, in the making: the names that one member knows, then those that only the next
@@ -83,51 +101,40 @@ void quorum_engine::inspect_members(std::string name, call how, std::function<vo
     what->name = std::move(name);
     what->answers.resize(members_.size());
     what->failures.resize(members_.size());
-    what->awaited = members_.size();
     what->done = std::move(done);
     const auto order = asking_order();
     const auto deadline = query_deadline(how);
-    const auto answered = [this, what](std::size_t member, inspect_reply reply) {
-        std::function<void(inspection&)> finish;
-        {
-            const std::lock_guard lock{guard_};
-            note_answer(member, reply.error);
-            --what->awaited;
-            if (!what->done) {
-                return;
-            }
-            what->failures[member] = reply.error;
-            if (!reply.error) {
-                what->answers[member] = std::move(reply.info);
-            }
-            const auto suspects =
-                static_cast<std::size_t>(std::count(suspects_.begin(), suspects_.end(), true));
-            const bool rest_is_suspect = what->enough() && what->awaited <= suspects && [&] {
-                for (std::size_t each = 0; each < members_.size(); ++each) {
-                    if (!suspects_[each] && !what->answers[each] && !what->failures[each]) {
-                        return false;
-                    }
-                }
-                return true;
-            }();
-            if (what->awaited > 0 && !rest_is_suspect) {
-                return;
-            }
-            finish = std::exchange(what->done, {});
-        }
-        finish(*what);
-    };
     for (const auto member : order) {
         const auto share = share_of(how, deadline, member == order.back());
         const bool called = use(member, [&](engine& store) {
-            store.inspect(what->name, share, [answered, member](inspect_reply reply) {
-                answered(member, std::move(reply));
+            store.inspect(what->name, share, [this, what, member](inspect_reply reply) {
+                inspected(*what, member, std::move(reply));
             });
         });
         if (!called) {
-            answered(member, {{}, shut_down});
+            inspected(*what, member, {{}, shut_down});
         }
     }
+}
+
+void quorum_engine::inspected(inspection& what, std::size_t member, inspect_reply reply) {
+    std::function<void(inspection&)> finish;
+    {
+        const std::lock_guard lock{guard_};
+        note_answer(member, reply.error);
+        if (!what.done) {
+            return;
+        }
+        what.failures[member] = reply.error;
+        if (!reply.error) {
+            what.answers[member] = std::move(reply.info);
+        }
+        if (what.waits_for_more(suspects_)) {
+            return;
+        }
+        finish = std::exchange(what.done, {});
+    }
+    finish(what);
 }
 
 void quorum_engine::inspect(std::string name, call how, completion<inspect_reply> done) {
@@ -160,66 +167,71 @@ void quorum_engine::revoke(revoke_request request, call how, completion<revoke_r
         done({revoke_reply::outcome::failed, std::move(bad)});
         return;
     }
-    struct state {
-        core::quorum_tally votes;
-        std::vector<failure> failures;
-        completion<revoke_reply> done;
-    };
-    auto what = std::make_shared<state>(state{core::quorum_tally{members_.size()},
-                                              std::vector<failure>(members_.size()), std::move(done)});
-    const auto voted = [this, what](std::size_t member, vote one, failure error) {
-        completion<revoke_reply> finish;
-        revoke_reply answer;
-        {
-            const std::lock_guard lock{guard_};
-            note_answer(member, error);
-            what->votes.add(one);
-            what->failures[member] = std::move(error);
-            const auto result = what->votes.result();
-            if (result == verdict::open || !what->done) {
-                return;
-            }
-            answer.result = result == verdict::done   ? revoke_reply::outcome::revoked
-                            : result == verdict::gone ? revoke_reply::outcome::gone
-                                                      : revoke_reply::outcome::failed;
-            if (result == verdict::failed) {
-                answer.error = core::combined_failure(names_, what->failures);
-            }
-            finish = std::exchange(what->done, {});
-        }
-        finish(std::move(answer));
-    };
+    auto what = std::make_shared<revocation>(
+        revocation{std::move(request), how, core::quorum_tally{members_.size()},
+                   std::vector<failure>(members_.size()), std::move(done)});
     for (std::size_t member = 0; member < members_.size(); ++member) {
         // Members may know the owner by different numbers: each is asked first.
-        const auto seen = [this, member, request, how, voted](const inspect_reply& reply) {
-            const auto* const holder = reply.error ? nullptr : find_holder(reply.info, request);
-            if (holder == nullptr) {
-                voted(member, reply.error ? vote::failed : vote::gone, reply.error);
-                return;
-            }
-            auto exact = request;
-            exact.owner = holder->owner;
-            const bool called = use(member, [&](engine& store) {
-                store.revoke(exact, {how.deadline, caller::must_not_block},
-                             [voted, member](const revoke_reply& answer) {
-                                 voted(member,
-                                       answer.result == revoke_reply::outcome::revoked ? vote::done
-                                       : answer.result == revoke_reply::outcome::gone  ? vote::gone
-                                                                                       : vote::failed,
-                                       answer.error);
-                             });
-            });
-            if (!called) {
-                voted(member, vote::failed, shut_down);
-            }
-        };
         const bool called = use(member, [&](engine& store) {
-            store.inspect(request.name, {how.deadline, caller::must_not_block}, seen);
+            store.inspect(what->request.name, {how.deadline, caller::must_not_block},
+                          [this, what, member](const inspect_reply& seen) {
+                              revoke_what_is_there(what, member, seen);
+                          });
         });
         if (!called) {
-            voted(member, vote::failed, shut_down);
+            revocation_answered(*what, member, {revoke_reply::outcome::failed, shut_down});
         }
     }
+}
+
+void quorum_engine::revoke_what_is_there(const std::shared_ptr<revocation>& what, std::size_t member,
+                                         const inspect_reply& seen) {
+    if (seen.error) {
+        revocation_answered(*what, member, {revoke_reply::outcome::failed, seen.error});
+        return;
+    }
+    const auto* const holder = find_holder(seen.info, what->request);
+    if (holder == nullptr) {
+        revocation_answered(*what, member, {revoke_reply::outcome::gone, {}});
+        return;
+    }
+    auto exact = what->request;
+    exact.owner = holder->owner;
+    const bool called = use(member, [&](engine& store) {
+        store.revoke(exact, {what->how.deadline, caller::must_not_block},
+                     [this, what, member](revoke_reply reply) {
+                         revocation_answered(*what, member, std::move(reply));
+                     });
+    });
+    if (!called) {
+        revocation_answered(*what, member, {revoke_reply::outcome::failed, shut_down});
+    }
+}
+
+void quorum_engine::revocation_answered(revocation& what, std::size_t member, revoke_reply reply) {
+    using outcome = revoke_reply::outcome;
+    completion<revoke_reply> finish;
+    revoke_reply answer;
+    {
+        const std::lock_guard lock{guard_};
+        note_answer(member, reply.error);
+        what.votes.add(reply.result == outcome::revoked ? vote::done
+                       : reply.result == outcome::gone  ? vote::gone
+                                                        : vote::failed);
+        what.failures[member] = std::move(reply.error);
+        const auto result = what.votes.result();
+        if (result == verdict::open || !what.done) {
+            return;
+        }
+        answer.result = result == verdict::done   ? outcome::revoked
+                        : result == verdict::gone ? outcome::gone
+                                                  : outcome::failed;
+        if (result == verdict::failed) {
+            answer.error = core::combined_failure(names_, what.failures);
+        }
+        finish = std::exchange(what.done, {});
+    }
+    finish(std::move(answer));
 }
 
 void quorum_engine::list(list_request request, call how, completion<list_reply> done) {
