@@ -278,6 +278,14 @@ void check_run(const raw_arguments& raw) {
         release.json = raw.json;
         return release;
     }
+    if (command == "doctor") {
+        if (!raw.positionals.empty()) {
+            refuse(fmt::format("doctor looks at a store, not at \"{}\"; name it with --store",
+                               raw.positionals.front()),
+                   command);
+        }
+        return doctor_arguments{finish_store(raw), raw.json};
+    }
     return finish_check(raw);
 }
 
@@ -299,13 +307,13 @@ struct parser {
     parser() {
         app.set_help_flag();
         app.require_subcommand(0, 1);
-        for (const char* name : {"run", "list", "inspect", "release", "check"}) {
+        for (const char* name : {"run", "list", "inspect", "release", "check", "doctor"}) {
             auto* command = app.add_subcommand(name);
             command->set_help_flag();
             common_options(*command, raw);
         }
         run_options(*app.get_subcommand("run"), raw);
-        for (const char* name : {"list", "inspect", "release"}) {
+        for (const char* name : {"list", "inspect", "release", "doctor"}) {
             app.get_subcommand(name)->add_flag("--json", raw.json);
         }
         hold_options(*app.get_subcommand("release"), raw);
@@ -344,7 +352,8 @@ struct parser {
 
 command_line parse_arguments(std::vector<std::string> words) {
     if (words.empty()) {
-        refuse("what to do? write holdfast run NAME -- COMMAND, or list, inspect, release, check");
+        refuse(
+            "what to do? write holdfast run NAME -- COMMAND, or list, inspect, release, check, doctor");
     }
     const auto& first = words.front();
     if (first == "-h" || first == "--help" || first == "help") {
@@ -353,10 +362,11 @@ command_line parse_arguments(std::vector<std::string> words) {
     if (first == "version" || first == "--version" || first == "-V") {
         return version_request{};
     }
-    static const std::array<std::string_view, 5> commands{"run", "list", "inspect", "release", "check"};
+    static const std::array<std::string_view, 6> commands{"run",     "list",  "inspect",
+                                                          "release", "check", "doctor"};
     if (std::find(commands.begin(), commands.end(), first) == commands.end()) {
         refuse(fmt::format(
-            "there is no command \"{}\"; there are run, list, inspect, release, check, version",
+            "there is no command \"{}\"; there are run, list, inspect, release, check, doctor, version",
             first));
     }
     const auto command = first;

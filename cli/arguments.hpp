@@ -72,6 +72,11 @@ struct check_arguments {
     verbosity level{verbosity::normal};
 };
 
+struct doctor_arguments {
+    store_arguments store;
+    bool json{};
+};
+
 struct help_request {
     /// Empty for the overview.
     std::string command;
@@ -79,8 +84,9 @@ struct help_request {
 
 struct version_request {};
 
-using command_line = std::variant<help_request, version_request, run_arguments, list_arguments,
-                                  inspect_arguments, release_arguments, check_arguments>;
+using command_line =
+    std::variant<help_request, version_request, run_arguments, list_arguments, inspect_arguments,
+                 release_arguments, check_arguments, doctor_arguments>;
 
 /// Understands the command line and the environment variables that stand in for its options.
 /// Throws `stop_program` with `exit_code::usage` and a line that says what to write instead.

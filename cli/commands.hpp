@@ -16,5 +16,7 @@ namespace holdfast::cli {
 [[nodiscard]] int release(const release_arguments& arguments);
 /// Whether a holder still holds.
 [[nodiscard]] int check(const check_arguments& arguments);
+/// What of the store's set-up endangers locks.
+[[nodiscard]] int doctor(const doctor_arguments& arguments);
 
 }  // namespace holdfast::cli

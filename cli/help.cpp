@@ -16,6 +16,7 @@ SYNOPSIS
   holdfast inspect NAME
   holdfast release NAME
   holdfast check [NAME]
+  holdfast doctor
   holdfast version
   holdfast COMMAND --help
 
@@ -31,6 +32,7 @@ COMMANDS
   inspect   show everything about one lock
   release   take a lock away from its holder
   check     inside a command: do we still hold the lock?
+  doctor    say what of the store's set-up endangers locks
   version   print the version
 
 COMMON OPTIONS
@@ -249,6 +251,31 @@ EXAMPLES
   holdfast release nightly-backup --reason 'host web7 is on fire'
 )";
 
+constexpr std::string_view doctor_usage = R"(NAME
+  holdfast doctor - say what of the store's set-up endangers locks
+
+SYNOPSIS
+  holdfast doctor [--store ADDRESS]... [--json]
+
+DESCRIPTION
+  Asks the store, or every member of a quorum, how it is set up: whether it
+  may evict or forget a lock that is held, since when it has been up, whether
+  two members are one. Changes nothing.
+
+OPTIONS
+  --store ADDRESS     where the locks are; several times: a quorum
+  --json              one object with all findings
+  -h, --help          this text
+
+EXIT STATUS
+  0   nothing endangers locks
+ 78   something does, and is marked WARNING
+ 69   the store is unreachable
+
+EXAMPLES
+  holdfast doctor --store redis://10.0.0.5
+)";
+
 constexpr std::string_view check_usage = R"(NAME
   holdfast check - do we still hold the lock?
 
@@ -288,13 +315,14 @@ SYNOPSIS
   holdfast version
 )";
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 7> texts{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 8> texts{{
     {"", overview},
     {"run", run_usage},
     {"list", list_usage},
     {"inspect", inspect_usage},
     {"release", release_usage},
     {"check", check_usage},
+    {"doctor", doctor_usage},
     {"version", version_usage},
 }};
 

@@ -35,6 +35,7 @@ struct dispatcher {
     int operator()(const inspect_arguments& arguments) const { return inspect(arguments); }
     int operator()(const release_arguments& arguments) const { return release(arguments); }
     int operator()(const check_arguments& arguments) const { return check(arguments); }
+    int operator()(const doctor_arguments& arguments) const { return doctor(arguments); }
 };
 
 }  // namespace

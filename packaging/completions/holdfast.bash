@@ -27,7 +27,7 @@ _holdfast() {
         words=("${COMP_WORDS[@]}")
         cword=$COMP_CWORD
     fi
-    local commands='run list inspect release check version help'
+    local commands='run list inspect release check doctor version help'
     local common='--store --require --help'
 
     if ((cword == 1)); then
@@ -80,7 +80,7 @@ _holdfast() {
             options+=' --no-wait --wait --ttl --max-hold --min-hold --once-per --shared --permits'
             options+=' --on-lost --grace --label --json --verbose --quiet --'
             ;;
-        list | inspect) options+=' --json' ;;
+        list | inspect | doctor) options+=' --json' ;;
         release) options+=' --force --reason --owner --token --json' ;;
         check) options+=' --token --owner --quiet --verbose' ;;
         help)

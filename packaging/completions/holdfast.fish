@@ -19,6 +19,7 @@ complete -c holdfast -n __fish_use_subcommand -a list -d 'Show who holds what'
 complete -c holdfast -n __fish_use_subcommand -a inspect -d 'Show everything about one lock'
 complete -c holdfast -n __fish_use_subcommand -a release -d 'Take a lock away from its holder'
 complete -c holdfast -n __fish_use_subcommand -a check -d 'Do we still hold the lock?'
+complete -c holdfast -n __fish_use_subcommand -a doctor -d 'What endangers locks in this store?'
 complete -c holdfast -n __fish_use_subcommand -a version -d 'Print the version'
 complete -c holdfast -n __fish_use_subcommand -a help -d 'Show help'
 
@@ -27,7 +28,7 @@ complete -c holdfast -n "__holdfast_using $named" -a '(__holdfast_names)'
 complete -c holdfast -n "__holdfast_using $named" -l store -x -a 'local: memory: quorum:' -d 'Where the locks are; several are a quorum'
 complete -c holdfast -n "__holdfast_using $named" -l require -x -a 'fleet host process' -d 'Refuse a store that excludes less'
 complete -c holdfast -n "__holdfast_using $named" -s h -l help -d 'Show help'
-complete -c holdfast -n '__holdfast_using run list inspect release' -l json -d 'As JSON'
+complete -c holdfast -n '__holdfast_using run list inspect release doctor' -l json -d 'As JSON'
 complete -c holdfast -n '__holdfast_using help' -a "$named version"
 
 complete -c holdfast -n '__holdfast_using run' -l no-wait -d 'Give up at once'

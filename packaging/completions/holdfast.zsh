@@ -25,6 +25,7 @@ _holdfast() {
             'inspect:show everything about one lock'
             'release:take a lock away from its holder'
             'check:do we still hold the lock?'
+            'doctor:what endangers locks in this store?'
             'version:print the version'
             'help:show help'
         )
@@ -62,6 +63,7 @@ _holdfast() {
                 '1:lock:_holdfast_names'
             ;;
         list) _arguments $common '--json[as JSON]' '1:prefix:_holdfast_names' ;;
+        doctor) _arguments $common '--json[as JSON]' ;;
         inspect) _arguments $common '--json[as JSON]' '1:lock:_holdfast_names' ;;
         release)
             _arguments $common '--json[as JSON]' '--force[do not ask]' '--reason[why]:text:' \
@@ -74,7 +76,7 @@ _holdfast() {
                 '(-q --quiet -v --verbose)'{-v,--verbose}'[also say so if it is held]' \
                 '1:lock:_holdfast_names'
             ;;
-        help) _values command run list inspect release check version ;;
+        help) _values command run list inspect release check doctor version ;;
     esac
 }
 

@@ -20,7 +20,7 @@ protected:
     /// All long options that the program's own help names.
     [[nodiscard]] static std::set<std::string> options() {
         std::set<std::string> found;
-        for (const char* command : {"", "run", "list", "inspect", "release", "check"}) {
+        for (const char* command : {"", "run", "list", "inspect", "release", "check", "doctor"}) {
             const std::string text{help_text(command)};
             const std::regex option{"--[a-z][a-z-]*"};
             for (std::sregex_iterator each{text.begin(), text.end(), option}, end; each != end;

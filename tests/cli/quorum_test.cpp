@@ -57,6 +57,14 @@ TEST_F(quorum, may_be_named_in_the_environment) {
     EXPECT_EQ(run->output(), text + "\n");
 }
 
+TEST_F(quorum, doctor_speaks_of_every_member) {
+    const auto looked = finish(on_all({"doctor"}));
+    EXPECT_EQ(looked->wait(), 0) << looked->output();
+    EXPECT_THAT(looked->output(), HasSubstr("this quorum of 3 stores (2 needed)"));
+    EXPECT_THAT(finish(on_all({"doctor", "--json"}))->output(), HasSubstr("\"findings\""));
+    EXPECT_EQ(finish({"doctor", "job"})->wait(), 64);
+}
+
 TEST_F(quorum, permits_are_refused_with_the_reason) {
     const auto refused = finish(on_all({"run", "job", "--permits", "2", "--", "true"}));
     EXPECT_EQ(refused->wait(), 78);
