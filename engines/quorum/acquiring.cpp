@@ -209,18 +209,18 @@ void quorum_engine::ask(const round_ptr& what, std::size_t member, fencing_token
         }
     }
     const bool called = use(member, [&](engine& store) {
-        store.acquire(std::move(request), how, [this, what, member](acquire_reply reply) {
-            answered(what, member, std::move(reply));
+        store.acquire(std::move(request), how, [this, what, member](const acquire_reply& reply) {
+            answered(what, member, reply);
         });
     });
     if (!called) {
         acquire_reply reply;
         reply.error = {errc::shut_down, "the client has been shut down"};
-        answered(what, member, std::move(reply));
+        answered(what, member, reply);
     }
 }
 
-void quorum_engine::answered(const round_ptr& what, std::size_t member, acquire_reply reply) {
+void quorum_engine::answered(const round_ptr& what, std::size_t member, const acquire_reply& reply) {
     bool nobodys = false;
     store_instance from;
     if (reply.result == outcome::granted) {

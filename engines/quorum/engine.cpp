@@ -12,6 +12,7 @@ namespace holdfast::engines {
 std::unique_ptr<engine> make_quorum(std::vector<std::unique_ptr<engine>> members,
                                     const quorum_options& options) {
     std::vector<std::string> addresses;
+    addresses.reserve(members.size());
     for (const auto& each : members) {
         addresses.push_back(each->address());
     }
@@ -224,6 +225,7 @@ void quorum_engine::latch(latch_request request, call, completion<latch_reply> d
 std::unique_ptr<subscription> quorum_engine::watch(std::string name, lock_kind kind,
                                                    std::function<void()> hint) {
     std::vector<engine*> stores;
+    stores.reserve(members_.size());
     for (const auto& each : members_) {
         stores.push_back(each.get());
     }

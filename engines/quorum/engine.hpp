@@ -96,7 +96,7 @@ private:
     void execute(const round_ptr& what, const action& next, bool last);
     void ask(const round_ptr& what, std::size_t member, fencing_token floor, call how);
     void undo(const round_ptr& what, std::size_t member);
-    void answered(const round_ptr& what, std::size_t member, acquire_reply reply);
+    void answered(const round_ptr& what, std::size_t member, const acquire_reply& reply);
     [[nodiscard]] failure uncounted(round& what, std::size_t member, const store_instance& from);
     [[nodiscard]] std::size_t same_instance(round& what, std::size_t member,
                                             const std::string& id) const;

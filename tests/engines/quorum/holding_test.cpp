@@ -88,6 +88,18 @@ TEST_F(quorum_holding, a_repair_that_meets_a_release_does_not_outlive_it) {
     EXPECT_TRUE(holders_in(2).empty());
 }
 
+TEST_F(quorum_holding, a_share_is_not_repaired_once_it_has_become_more) {
+    auto store = open();
+    ASSERT_TRUE(granted(store.acquire(claim_of(owner(1), claim_mode::shared))));
+    forget(2);
+    faults[2]->delay_replies_of_next(call_kind::renew);
+    EXPECT_TRUE(renewed(store.renew({renewal_of(owner(1), claim_mode::shared)}).at(0)));
+    ASSERT_TRUE(granted(store.acquire(claim_of(owner(1)))));
+    faults[2]->let_go();  // "gone", about the share
+    ASSERT_EQ(holders_in(2).size(), 1U);
+    EXPECT_EQ(holders_in(2)[0].mode, claim_mode::exclusive);
+}
+
 TEST_F(quorum_holding, a_failed_upgrade_goes_back_to_the_share) {
     auto store = open();
     ASSERT_TRUE(granted(store.acquire(claim_of(owner(1), claim_mode::shared))));
