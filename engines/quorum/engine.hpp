@@ -125,7 +125,7 @@ private:
                               const inspect_reply& seen);
     void revocation_answered(revocation& what, std::size_t member, revoke_reply reply);
     void list_page(const std::shared_ptr<listing>& what);
-    void list_names(const std::shared_ptr<listing>& what, list_reply page);
+    void list_names(const std::shared_ptr<listing>& what, const list_reply& page);
 
     const quorum_options options_;
     const std::string address_;

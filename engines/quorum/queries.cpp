@@ -279,12 +279,13 @@ void quorum_engine::list_page(const std::shared_ptr<listing>& what) {
     const auto member = what->member;
     const bool called = use(member, [&](engine& store) {
         store.list({what->request.prefix, what->cursor, room},
-                   {what->how.deadline, caller::must_not_block}, [this, what, member](list_reply page) {
+                   {what->how.deadline, caller::must_not_block},
+                   [this, what, member](const list_reply& page) {
                        {
                            const std::lock_guard lock{guard_};
                            note_answer(member, page.error);
                        }
-                       list_names(what, std::move(page));
+                       list_names(what, page);
                    });
     });
     if (!called) {
@@ -295,7 +296,7 @@ void quorum_engine::list_page(const std::shared_ptr<listing>& what) {
 
 /// Looks at every name of a page on all members. What an earlier member knows too has been listed with
 /// that one.
-void quorum_engine::list_names(const std::shared_ptr<listing>& what, list_reply page) {
+void quorum_engine::list_names(const std::shared_ptr<listing>& what, const list_reply& page) {
     const auto member = what->member;
     what->cursor = page.next;
     what->failures[member] = page.error;
