@@ -1,0 +1,179 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "explanations.hpp"
+#include "report.hpp"
+#include "scenario.hpp"
+
+namespace {
+
+using words = std::vector<std::string>;
+
+constexpr auto usage =
+    "holdfast-lab list                          the scenarios\n"
+    "holdfast-lab run [SCENARIO…] [--repeat N] [--json]\n"
+    "                                           plays them (all when none is named) on real servers\n"
+    "holdfast-lab explain SCENARIO [--zh]       why it breaks, and what holdfast does\n"
+    "\n"
+    "Exits with 0 when every verdict is as stated, with 1 when not, with 64 when the command line "
+    "makes\n"
+    "no sense.\n";
+
+/// The command line makes no sense.
+struct misuse : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+struct request {
+    std::vector<const lab::scenario*> scenarios;
+    std::uint32_t rounds{1};
+    bool json{};
+    bool chinese{};
+};
+
+const lab::scenario& scenario_named(const std::string& name) {
+    for (const auto& each : lab::all_scenarios()) {
+        if (each.name == name) {
+            return each;
+        }
+    }
+    throw misuse{"no scenario is called " + name + "; see holdfast-lab list"};
+}
+
+std::uint32_t number_in(const std::string& text) {
+    constexpr std::size_t digits = 6;
+    const bool sensible =
+        !text.empty() && text.size() <= digits &&
+        std::all_of(text.begin(), text.end(), [](char c) { return '0' <= c && c <= '9'; });
+    if (!sensible || std::stoul(text) == 0) {
+        throw misuse{"--repeat needs a number from 1 to 999999"};
+    }
+    return static_cast<std::uint32_t>(std::stoul(text));
+}
+
+request understood(const words& arguments) {
+    request what;
+    for (std::size_t at = 0; at < arguments.size(); ++at) {
+        const auto& word = arguments[at];
+        if (word == "--json") {
+            what.json = true;
+        } else if (word == "--zh") {
+            what.chinese = true;
+        } else if (word == "--repeat") {
+            what.rounds = number_in(at + 1 < arguments.size() ? arguments[at + 1] : "");
+            ++at;
+        } else if (word.starts_with("-")) {
+            throw misuse{"unknown option " + word};
+        } else {
+            what.scenarios.push_back(&scenario_named(word));
+        }
+    }
+    return what;
+}
+
+int list() {
+    for (const auto& each : lab::all_scenarios()) {
+        fmt::print("{:<28} {}\n", each.name, each.title);
+    }
+    return 0;
+}
+
+/// One round is told in full; of many only what is unexpected, and the sum of all.
+int run(request what) {
+    if (what.scenarios.empty()) {
+        for (const auto& each : lab::all_scenarios()) {
+            what.scenarios.push_back(&each);
+        }
+    }
+    std::vector<lab::tally> sums;
+    for (const auto* each : what.scenarios) {
+        lab::tally sum{.what = each};
+        for (std::uint32_t round = 0; round < what.rounds; ++round) {
+            const auto played = lab::play(*each);
+            sum.add(played);
+            if (what.json) {
+                fmt::print("{}\n", lab::as_json(played));
+            } else if (what.rounds == 1 || !played.as_expected()) {
+                fmt::print("{}", lab::as_text(played));
+            }
+            std::fflush(stdout);
+        }
+        sums.push_back(sum);
+    }
+    if (!what.json && (sums.size() > 1 || what.rounds > 1)) {
+        fmt::print("{}", lab::as_text(sums));
+    }
+    const bool good =
+        std::all_of(sums.begin(), sums.end(), [](const auto& sum) { return sum.as_expected(); });
+    return good ? 0 : 1;
+}
+
+int explain(const request& what) {
+    if (what.scenarios.size() != 1) {
+        throw misuse{"explain needs one scenario"};
+    }
+    const auto& scenario = *what.scenarios.front();
+    const auto text = lab::explanation_of(scenario.name);
+    fmt::print("{}  {}\n\n{}\n\n", lab::emphasised(std::string{scenario.name}), scenario.title,
+               what.chinese ? text.chinese : text.english);
+    fmt::print("See docs/learn/{}{}.md, and holdfast-lab run {}\n", what.chinese ? "zh/" : "",
+               scenario.name, scenario.name);
+    return 0;
+}
+
+/// Not for people: the lab starts itself like this.
+int act(words arguments) {
+    const auto name = arguments.empty() ? std::string{} : arguments.front();
+    for (const auto& each : lab::all_roles()) {
+        if (each.name == name) {
+            arguments.erase(arguments.begin());
+            lab::script script{std::move(arguments)};
+            each.play(script);
+            return 0;
+        }
+    }
+    throw misuse{"no role is called " + name};
+}
+
+int dispatched(const words& arguments) {
+    const auto command = arguments.empty() ? std::string{"help"} : arguments.front();
+    const words rest{arguments.begin() + (arguments.empty() ? 0 : 1), arguments.end()};
+    if (command == "list") {
+        return list();
+    }
+    if (command == "run") {
+        return run(understood(rest));
+    }
+    if (command == "explain") {
+        return explain(understood(rest));
+    }
+    if (command == "actor") {
+        return act(rest);
+    }
+    if (command == "help" || command == "--help" || command == "-h") {
+        fmt::print("{}", usage);
+        return 0;
+    }
+    throw misuse{"unknown command " + command};
+}
+
+}  // namespace
+
+int main(int count, char** words_given) {
+    constexpr int exit_misuse = 64;
+    try {
+        return dispatched(words{words_given + 1, words_given + count});
+    } catch (const misuse& error) {
+        fmt::print(stderr, "holdfast-lab: {}\n\n{}", error.what(), usage);
+        return exit_misuse;
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "holdfast-lab: {}\n", error.what());
+        return 1;
+    }
+}

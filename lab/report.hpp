@@ -1,0 +1,54 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "scenario.hpp"
+
+namespace lab {
+
+/// One side of a scenario, told once.
+struct telling {
+    std::vector<entry> timeline;
+    ending found;
+    verdict expected{};
+    std::chrono::milliseconds took{};
+
+    [[nodiscard]] bool as_expected() const { return found.found == expected; }
+};
+
+struct result {
+    const scenario* what{};
+    telling naive;
+    telling with_holdfast;
+
+    [[nodiscard]] bool as_expected() const {
+        return naive.as_expected() && with_holdfast.as_expected();
+    }
+};
+
+/// Plays a scenario once. What goes wrong with the servers themselves becomes the ending.
+[[nodiscard]] result play(const scenario& what);
+
+/// How often each side of a scenario ended as it should.
+struct tally {
+    const scenario* what{};
+    std::uint32_t rounds{};
+    std::uint32_t broken{};
+    std::uint32_t kept{};
+    std::chrono::milliseconds longest{};
+
+    void add(const result& round);
+    [[nodiscard]] bool as_expected() const { return broken == rounds && kept == rounds; }
+};
+
+/// Colours only where somebody sees them.
+[[nodiscard]] std::string as_text(const result& round);
+[[nodiscard]] std::string as_text(const std::vector<tally>& all);
+/// One object in one line.
+[[nodiscard]] std::string as_json(const result& round);
+[[nodiscard]] std::string emphasised(const std::string& text);
+
+}  // namespace lab
