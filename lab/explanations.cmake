@@ -10,6 +10,8 @@ function(lab_beginning_of page result)
     string(FIND "${text}" "\n## " end)
     string(SUBSTRING "${text}" 0 ${end} text)
     string(STRIP "${text}" text)
+    # Links are for pages, not for terminals.
+    string(REGEX REPLACE "\\[([^]]*)\\]\\([^)]*\\)" "\\1" text "${text}")
     set(${result} "${text}" PARENT_SCOPE)
 endfunction()
 
