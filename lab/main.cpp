@@ -84,30 +84,45 @@ int list() {
     return 0;
 }
 
-/// One round is told in full; of many only what is unexpected, and the sum of all.
+lab::tally played(const lab::scenario& scenario, const request& what) {
+    lab::tally sum{.what = &scenario};
+    for (std::uint32_t round = 0; round < what.rounds; ++round) {
+        const auto once = lab::play(scenario);
+        sum.add(once);
+        if (what.json) {
+            fmt::print("{}\n", lab::as_json(once));
+        } else if (what.rounds == 1 || !once.as_expected()) {
+            fmt::print("{}", lab::as_text(once));
+        }
+        std::fflush(stdout);
+    }
+    return sum;
+}
+
+/// One round is told in full; of many only what is unexpected, and the sum of all, as it comes.
 int run(request what) {
     if (what.scenarios.empty()) {
         for (const auto& each : lab::all_scenarios()) {
             what.scenarios.push_back(&each);
         }
     }
+    const bool at_once = !what.json && what.rounds > 1;
+    if (at_once) {
+        fmt::print("{}", lab::heading_of_tallies());
+    }
     std::vector<lab::tally> sums;
     for (const auto* each : what.scenarios) {
-        lab::tally sum{.what = each};
-        for (std::uint32_t round = 0; round < what.rounds; ++round) {
-            const auto played = lab::play(*each);
-            sum.add(played);
-            if (what.json) {
-                fmt::print("{}\n", lab::as_json(played));
-            } else if (what.rounds == 1 || !played.as_expected()) {
-                fmt::print("{}", lab::as_text(played));
-            }
+        sums.push_back(played(*each, what));
+        if (at_once) {
+            fmt::print("{}", lab::as_text(sums.back()));
             std::fflush(stdout);
         }
-        sums.push_back(sum);
     }
-    if (!what.json && (sums.size() > 1 || what.rounds > 1)) {
-        fmt::print("{}", lab::as_text(sums));
+    if (!what.json && !at_once && sums.size() > 1) {
+        fmt::print("{}", lab::heading_of_tallies());
+        for (const auto& sum : sums) {
+            fmt::print("{}", lab::as_text(sum));
+        }
     }
     const bool good =
         std::all_of(sums.begin(), sums.end(), [](const auto& sum) { return sum.as_expected(); });

@@ -128,19 +128,17 @@ std::string as_text(const result& round) {
                        side_as_text("holdfast", round.what->holdfast_lock, round.with_holdfast));
 }
 
-std::string as_text(const std::vector<tally>& all) {
-    auto text =
-        fmt::format("{:<28} {:>14} {:>16} {:>11}\n", "scenario", "naive", "holdfast", "longest");
-    for (const auto& each : all) {
-        const auto broken = fmt::format("BROKEN {}/{}", each.broken, each.rounds);
-        const auto kept =
-            fmt::format("{} {}/{}", to_string(each.what->promised), each.kept, each.rounds);
-        text += painted(each.as_expected() ? colour::green : colour::red,
-                        fmt::format("{:<28} {:>14} {:>16} {:>8} ms", each.what->name, broken, kept,
-                                    each.longest.count())) +
-                "\n";
-    }
-    return text;
+std::string heading_of_tallies() {
+    return fmt::format("{:<28} {:>14} {:>16} {:>11}\n", "scenario", "naive", "holdfast", "longest");
+}
+
+std::string as_text(const tally& sum) {
+    const auto broken = fmt::format("BROKEN {}/{}", sum.broken, sum.rounds);
+    const auto kept = fmt::format("{} {}/{}", to_string(sum.what->promised), sum.kept, sum.rounds);
+    return painted(sum.as_expected() ? colour::green : colour::red,
+                   fmt::format("{:<28} {:>14} {:>16} {:>8} ms", sum.what->name, broken, kept,
+                               sum.longest.count())) +
+           "\n";
 }
 
 std::string as_json(const result& round) {

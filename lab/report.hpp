@@ -46,7 +46,8 @@ struct tally {
 
 /// Colours only where somebody sees them.
 [[nodiscard]] std::string as_text(const result& round);
-[[nodiscard]] std::string as_text(const std::vector<tally>& all);
+[[nodiscard]] std::string heading_of_tallies();
+[[nodiscard]] std::string as_text(const tally& sum);
 /// One object in one line.
 [[nodiscard]] std::string as_json(const result& round);
 [[nodiscard]] std::string emphasised(const std::string& text);
