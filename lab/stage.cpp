@@ -10,6 +10,10 @@ bool is_there(const redis_server& server, const std::string& key) {
     return server.ask({"EXISTS", key}).integer == 1;
 }
 
+int plain_stock(const redis_server& server) {
+    return std::stoi(server.cli({"GET", stock_name}));
+}
+
 std::int64_t ttl_of(const redis_server& server, const std::string& key) {
     return server.ask({"PTTL", key}).integer;
 }

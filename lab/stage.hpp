@@ -30,6 +30,8 @@ inline constexpr auto stock_name = "stock:101";
 }
 
 [[nodiscard]] bool is_there(const redis_server& server, const std::string& key);
+/// The stock as a plain number.
+[[nodiscard]] int plain_stock(const redis_server& server);
 /// Milliseconds; −1 when it lives for ever, −2 when there is none.
 [[nodiscard]] std::int64_t ttl_of(const redis_server& server, const std::string& key);
 void wait_until_gone(const redis_server& server, const std::string& key);

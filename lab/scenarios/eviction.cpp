@@ -64,14 +64,17 @@ ending eviction_holdfast(story& told) {
     told.tell("A", warned ? "examine() warns: volatile-ttl may evict locks" : "is not warned");
     const auto held_by_a = a.acquire();
     const auto seen = stock.enter(held_by_a.token());
-    told.tell("A", "takes the lock for " + in_ms(ttl) + ", to be renewed; reads stock 10",
+    told.tell("A",
+              "takes the lock for " + in_ms(ttl) + ", to be renewed; reads stock " +
+                  std::to_string(seen.value_or(0)),
               held_by_a.token());
     fill_up(told, server);
     const auto held_by_b = b.acquire();
     const auto both_since = told.now();
     const auto seen_by_b = stock.enter(held_by_b.token());
-    stock.write(held_by_b.token(), seen_by_b.value_or(0) - 1);
-    told.tell("B", "takes the lock; sells one, writes stock 9", held_by_b.token());
+    const bool sold = stock.write(held_by_b.token(), seen_by_b.value_or(0) - 1);
+    told.tell("B", sold ? "takes the lock; sells one, writes stock 9" : "is refused by the stock",
+              held_by_b.token());
     wait_until("A's loss", [&] { return held_by_a.lost().stop_requested(); });
     const auto both = told.now() - both_since;
     told.tell("A", "is told: " + held_by_a.loss_reason().message());

@@ -26,18 +26,21 @@ ending late_write_naive(story& told) {
     naive::script_lock a{store, lock_name, "A"};
     naive::script_lock b{store, lock_name, "B"};
     told.begin();
-    a.try_lock(short_ttl);
-    told.tell("A", "takes the lock for " + in_ms(short_ttl) + ", reads stock 10");
+    const bool a_was_in = a.try_lock(short_ttl);
+    const int seen_by_a = plain_stock(server);
+    told.tell("A",
+              "takes the lock for " + in_ms(short_ttl) + ", reads stock " + std::to_string(seen_by_a));
     told.tell("A", "stands still");
     wait_until("B's turn", [&] { return b.try_lock(long_ttl); });
-    told.tell("B", "takes the lock, reads stock 10");
-    server.cli({"SET", stock_name, "7"});
-    told.tell("B", "sells three, writes stock 7");
-    server.cli({"SET", stock_name, "9"});
-    told.tell("A", "goes on: sells one, writes stock 9");
-    const auto left = server.cli({"GET", stock_name});
-    return broken_if(left == "9",
-                     "four sold, the stock says " + left + " of 10: the late write erased B's");
+    const int seen_by_b = plain_stock(server);
+    told.tell("B", "takes the lock, reads stock " + std::to_string(seen_by_b));
+    server.cli({"SET", stock_name, std::to_string(seen_by_b - 3)});
+    told.tell("B", "sells three, writes stock " + std::to_string(seen_by_b - 3));
+    server.cli({"SET", stock_name, std::to_string(seen_by_a - 1)});
+    told.tell("A", "goes on: sells one, writes stock " + std::to_string(seen_by_a - 1));
+    const int left = plain_stock(server);
+    return broken_if(a_was_in && left == 9, "four sold, the stock says " + std::to_string(left) +
+                                                " of 10: the late write erased B's");
 }
 
 ending late_write_holdfast(story& told) {
@@ -52,13 +55,15 @@ ending late_write_holdfast(story& told) {
     told.begin();
     const auto held_by_a = a.acquire();
     const auto seen_by_a = stock.enter(held_by_a.token()).value();
-    told.tell("A", "takes the lock, shows its token, reads stock 10", held_by_a.token());
+    told.tell("A", "takes the lock, shows its token, reads stock " + std::to_string(seen_by_a),
+              held_by_a.token());
     const bool in_time = stock.write(held_by_a.token(), seen_by_a);
     told.tell("A", written_or_refused(in_time, seen_by_a), held_by_a.token());
     told.tell("A", "stands still");
     const auto held_by_b = b.acquire();
     const auto seen_by_b = stock.enter(held_by_b.token()).value();
-    told.tell("B", "takes the lock, shows its token, reads stock 10", held_by_b.token());
+    told.tell("B", "takes the lock, shows its token, reads stock " + std::to_string(seen_by_b),
+              held_by_b.token());
     const bool late = stock.write(held_by_a.token(), seen_by_a - 1);
     told.tell("A", "goes on: " + written_or_refused(late, seen_by_a - 1), held_by_a.token());
     const bool next = stock.write(held_by_b.token(), seen_by_b - 3);
@@ -81,14 +86,16 @@ ending two_masters_naive(story& told) {
     told.tell("network", "the link between master and replica breaks");
     const auto token_of_a = a.try_lock(long_ttl).value();
     const int seen_by_a = stock.read();
-    told.tell("A", "takes the lock on the master, reads stock 10", token_of_a);
+    told.tell("A", "takes the lock on the master, reads stock " + std::to_string(seen_by_a),
+              token_of_a);
     servers.promote();
     told.tell("redis", "the master dies; the replica, which has no lock, is promoted");
     auto new_master = servers.replica().connect();
     naive::fenced_lock b{new_master, counter, lock_name, "B"};
     const auto token_of_b = b.try_lock(long_ttl).value();
     const int seen_by_b = stock.read();
-    told.tell("B", "takes the lock on the new master, reads stock 10", token_of_b);
+    told.tell("B", "takes the lock on the new master, reads stock " + std::to_string(seen_by_b),
+              token_of_b);
     const bool first = stock.write(token_of_a, seen_by_a - 1);
     told.tell("A", written_or_refused(first, seen_by_a - 1), token_of_a);
     const bool second = stock.write(token_of_b, seen_by_b - 1);
@@ -110,14 +117,16 @@ ending two_masters_holdfast(story& told) {
     told.tell("network", "the link between master and replica breaks");
     const auto held_by_a = a.acquire();
     const auto seen_by_a = stock.enter(held_by_a.token()).value();
-    told.tell("A", "takes the lock, shows its token, reads stock 10", held_by_a.token());
+    told.tell("A", "takes the lock, shows its token, reads stock " + std::to_string(seen_by_a),
+              held_by_a.token());
     servers.promote();
     told.tell("redis", "the master dies; the replica, which has no lock, is promoted");
     holdfast::client of_b{address_of(servers.replica())};
     holdfast::mutex b{of_b, lock_name};
     const auto held_by_b = b.acquire();
     const auto seen_by_b = stock.enter(held_by_b.token()).value();
-    told.tell("B", "takes the lock, shows its token, reads stock 10", held_by_b.token());
+    told.tell("B", "takes the lock, shows its token, reads stock " + std::to_string(seen_by_b),
+              held_by_b.token());
     const bool both = held_by_a && held_by_b;
     const bool first = stock.write(held_by_a.token(), seen_by_a - 1);
     told.tell("A", written_or_refused(first, seen_by_a - 1), held_by_a.token());

@@ -32,6 +32,20 @@ public:
                        [&] { return std::stoi(each.info("uptime_in_seconds")) >= seconds; });
         }
     }
+    /// Which of those that run have the lock, from 1.
+    [[nodiscard]] std::string with_lock() {
+        std::string list;
+        for (std::size_t index = 1; index <= servers_.size(); ++index) {
+            if (number(index).running() && is_there(number(index), lock_name)) {
+                list += (list.empty() ? "" : ", ") + std::to_string(index);
+            }
+        }
+        return list;
+    }
+    [[nodiscard]] std::string ages() {
+        return with_lock() + " has A's lock; 2 and 3 are " + number(2).info("uptime_in_seconds") +
+               " s and " + number(3).info("uptime_in_seconds") + " s old and do not vote";
+    }
     /// The third is away while A asks; then it is back, and the second has forgotten everything.
     void bring_back_third(story& told) {
         number(3).start_again(data_files::removed);
@@ -80,7 +94,9 @@ ending restart_holdfast(story& told) {
     servers.number(3).kill_hard();
     told.tell("server 3", "is down for a moment");
     auto held_by_a = a.acquire();
-    told.tell("A", "has the votes of 1, 2: takes the lock for " + in_ms(terms.ttl), held_by_a.token());
+    told.tell("A",
+              "has the votes of " + servers.with_lock() + ": takes the lock for " + in_ms(terms.ttl),
+              held_by_a.token());
     servers.bring_back_third(told);
     servers.restart_second_empty(told);
     holdfast::client of_b{address, {.request_timeout = 300ms}};
@@ -88,7 +104,7 @@ ending restart_holdfast(story& told) {
     std::string answer = "takes the lock";
     try {
         b_is_in = holdfast::mutex{of_b, lock_name, terms}.try_acquire().has_value();
-        answer = b_is_in ? answer : "is refused: 1 says busy, 2 and 3 are too young to vote";
+        answer = b_is_in ? answer : "is refused: " + servers.ages();
     } catch (const std::system_error& error) {
         answer = error.what();
     }
@@ -130,9 +146,10 @@ ending pause_naive(story& told) {
     told.tell("A", "stands still (SIGSTOP; or a collection of garbage, or a page fault)");
     naive::redlock b{servers.ports(), lock_name, "B"};
     wait_until("B's turn", [&] { return b.try_lock(30s).has_value(); });
-    told.tell("B", "has the votes of " + b.votes() + ", reads stock 10");
-    database.cli({"SET", stock_name, "7"});
-    told.tell("B", "sells three, writes stock 7");
+    const int seen = plain_stock(database);
+    told.tell("B", "has the votes of " + b.votes() + ", reads stock " + std::to_string(seen));
+    database.cli({"SET", stock_name, std::to_string(seen - 3)});
+    told.tell("B", "sells three, writes stock " + std::to_string(seen - 3));
     a.cue();
     a.go_on();
     told.tell("A", a.hear().text);
@@ -191,8 +208,9 @@ ending pause_holdfast(story& told) {
     hear(a);
     const auto belief = hear(a);
     return limit_if(stock.amount() == 7 && written && belief != "still believes",
-                    "no lock keeps a process from writing that stood still for " + in_ms(late) +
-                        " after its last look; the token refused the late write");
+                    "A stood still for " + in_ms(late) +
+                        " after its last look, and no lock keeps it from writing then; the token "
+                        "refused the late write");
 }
 
 }  // namespace lab::scenarios
