@@ -15,6 +15,7 @@
 namespace lab {
 
 using namespace std::chrono_literals;
+using holdfast::testing_support::became_true;
 using holdfast::testing_support::redis_client;
 using holdfast::testing_support::redis_replicas;
 using holdfast::testing_support::redis_server;
