@@ -295,7 +295,8 @@ public:
     /// Looks at the store itself, for people: how it is set up, and what that puts at risk.
     virtual void examine(call how, completion<examine_reply> done) {
         static_cast<void>(how);
-        done({});
+        const auto tell = std::move(done);
+        tell({});
     }
 
     /// Whether `acquire_all` is offered for plain locks of these names.

@@ -117,7 +117,8 @@ TEST_P(help, fits_eighty_columns_and_has_the_usual_sections) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(of, help, ::testing::Values("run", "list", "inspect", "release", "check", "doctor"));
+INSTANTIATE_TEST_SUITE_P(of, help,
+                         ::testing::Values("run", "list", "inspect", "release", "check", "doctor"));
 
 TEST_F(configuration, the_overview_and_the_version_are_shown) {
     for (const auto& arguments : {words{"--help"}, words{"-h"}, words{"help"}}) {
