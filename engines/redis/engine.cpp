@@ -125,7 +125,7 @@ redis_engine::redis_engine(redis::address where, const client_identity& identity
           where_,
           {.heard = [all = watches_](const std::string& channel,
                                      std::string_view message) { all->heard(channel, message); },
-           .subscribed = [all = watches_](const std::string& channel) { all->heard(channel, {}); }})} {
+           .subscribed = [all = watches_](const std::string& channel) { all->flows(channel); }})} {
     watches_->connect(router_.get());
     const auto deadline = clock::now() + where_.connection.connect_timeout;
     if (const auto trouble = router_->connect(deadline)) {
@@ -355,7 +355,7 @@ std::unique_ptr<subscription> redis_engine::watch(std::string name, lock_kind ki
                                                   std::function<void()> hint) {
     const auto key = dialect_.key_of(name);
     return std::make_unique<redis_subscription>(
-        watches_->listen({channel_of(kind, key), slot_for(key)},
+        watches_->listen({channel_of(kind, key), slot_for(key)}, watches::beginning::told_if_awaited,
                          [hint = std::move(hint)](std::string_view) { hint(); }));
 }
 
@@ -365,10 +365,11 @@ std::int64_t redis_engine::stand_in_line(const acquire_request& request, const s
     auto& mine = in_line_[request.owner];
     mine.asked_at = clock::now();
     if (!mine.channel) {
-        mine.channel =
-            watches_->listen({fair_channel(key, request.owner.text()), slot_for(key)},
-                             [this, name = request.name, owner = request.owner](
-                                 std::string_view message) { on_turn(name, owner, message); });
+        mine.channel = watches_->listen(
+            {fair_channel(key, request.owner.text()), slot_for(key)}, watches::beginning::told,
+            [this, name = request.name, owner = request.owner](std::string_view message) {
+                on_turn(name, owner, message);
+            });
     }
     return mine.asked_at.time_since_epoch().count();
 }
@@ -409,9 +410,9 @@ void redis_engine::listen_for_revocations() {
     const std::lock_guard lock{guard_};
     if (!listens_.exchange(true)) {
         const auto channel = client_channel(identity_.client.client_text());
-        revocations_ =
-            watches_->listen({channel, slot_for(channel), channel_style::classic},
-                             [this](std::string_view) { callbacks_.holds_may_have_changed(); });
+        revocations_ = watches_->listen(
+            {channel, slot_for(channel), channel_style::classic}, watches::beginning::told,
+            [this](std::string_view) { callbacks_.holds_may_have_changed(); });
     }
 }
 

@@ -13,7 +13,8 @@ void watches::close() {
     gate_.close();
 }
 
-std::unique_ptr<watches::listening> watches::listen(channel_place where, listener what) {
+std::unique_ptr<watches::listening> watches::listen(channel_place where, beginning first_news,
+                                                    listener what) {
     std::uint64_t number{};
     {
         const std::lock_guard lock{guard_};
@@ -22,7 +23,8 @@ std::unique_ptr<watches::listening> watches::listen(channel_place where, listene
             auto& place = channels_[where.channel];
             const bool first = place.listeners.empty();
             place.where = where;
-            place.listeners.emplace(number, std::make_shared<listener>(std::move(what)));
+            place.listeners.emplace(number, ear{std::make_shared<listener>(std::move(what)),
+                                                first_news == beginning::told});
             if (first) {
                 // Under the lock, so that a subscription and the end of one cannot overtake each other.
                 router_->subscribe(where);
@@ -59,12 +61,46 @@ void watches::heard(const std::string& channel, std::string_view message) {
             return;
         }
         for (const auto& [number, one] : found->second.listeners) {
-            told.push_back(one);
+            told.push_back(one.what);
         }
     }
-    for (const auto& one : told) {
+    tell(told, message);
+}
+
+void watches::flows(const std::string& channel) {
+    std::vector<std::shared_ptr<listener>> told;
+    {
+        const std::lock_guard lock{guard_};
+        const auto found = channels_.find(channel);
+        if (found == channels_.end()) {
+            return;
+        }
+        const bool again = std::exchange(found->second.began, true);
+        for (const auto& [number, one] : found->second.listeners) {
+            if (again || one.awaits_beginning) {
+                told.push_back(one.what);
+            }
+        }
+    }
+    tell(told, {});
+}
+
+void watches::tell(const std::vector<std::shared_ptr<listener>>& whom, std::string_view message) {
+    for (const auto& one : whom) {
         gate_.pass([&] { (*one)(message); });
     }
+}
+
+bool watches::look(const channel_place& where, std::uint64_t number) {
+    const std::lock_guard lock{guard_};
+    if (closed_) {
+        return false;
+    }
+    const bool flows = router_->subscribed(where);
+    if (const auto found = channels_.find(where.channel); !flows && found != channels_.end()) {
+        found->second.listeners.at(number).awaits_beginning = true;
+    }
+    return flows;
 }
 
 watches::listening::~listening() {
@@ -75,11 +111,7 @@ watches::listening::~listening() {
 
 bool watches::listening::active() const noexcept {
     const auto all = all_.lock();
-    if (!all) {
-        return false;
-    }
-    const std::lock_guard lock{all->guard_};
-    return !all->closed_ && all->router_->subscribed(where_);
+    return all && all->look(where_, number_);
 }
 
 }  // namespace holdfast::engines::redis

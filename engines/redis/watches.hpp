@@ -30,22 +30,37 @@ public:
     void close();
 
     class listening;
+    enum class beginning : std::uint8_t {
+        told,             ///< the listener hears of it when notifications begin to flow
+        told_if_awaited,  ///< only if `active()` said before that they do not: who has not looked yet
+                          ///< will look, and need not ask the store twice
+    };
     /// Ends when the result is destroyed. The listener also hears an empty message whenever
-    /// notifications may have been missed, and once they flow.
-    [[nodiscard]] std::unique_ptr<listening> listen(channel_place where, listener what);
+    /// notifications may have been missed.
+    [[nodiscard]] std::unique_ptr<listening> listen(channel_place where, beginning first,
+                                                    listener what);
     /// How many of a channel's subscribers are we ourselves: 1 or 0.
     [[nodiscard]] std::uint32_t own_subscriptions(const std::string& channel) const;
 
     // From the router.
     void heard(const std::string& channel, std::string_view message);
+    /// Notifications for the channel flow from now on.
+    void flows(const std::string& channel);
 
 private:
+    struct ear {
+        std::shared_ptr<listener> what;
+        bool awaits_beginning{};
+    };
     struct entry {
         channel_place where;
-        std::map<std::uint64_t, std::shared_ptr<listener>> listeners;
+        std::map<std::uint64_t, ear> listeners;
+        bool began{};
     };
 
+    [[nodiscard]] bool look(const channel_place& where, std::uint64_t number);
     void leave(const std::string& channel, std::uint64_t number);
+    void tell(const std::vector<std::shared_ptr<listener>>& whom, std::string_view message);
 
     router* router_{};
     callback_gate gate_;

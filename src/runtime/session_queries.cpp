@@ -153,6 +153,8 @@ failure session::wait_for_latch(const std::string& name, clock::time_point deadl
                 return {errc::shut_down, "the client has been shut down"};
             }
             watch = engine_->watch(name, lock_kind::latch, [opened] { opened->happen(); });
+            // Looked at: if notifications do not flow yet, a hint follows once they do.
+            static_cast<void>(watch->active());
             continue;  // what happened before the watch was not seen
         }
         // Woken by the latch; once a second in case a notification was lost, sooner while the store is
