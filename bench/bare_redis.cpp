@@ -123,6 +123,15 @@ void bare_redis::expect_first(std::int64_t wanted) {
     }
 }
 
+void bare_redis::begin(const words& command) {
+    append(command);
+    for (int written = 0; written == 0;) {
+        if (redisBufferWrite(connection_.get(), &written) != REDIS_OK) {
+            throw std::runtime_error{"the connection to redis-server was lost"};
+        }
+    }
+}
+
 void bare_redis::pair(const std::string& name) {
     append(acquire(name));
     expect_first(1);

@@ -39,6 +39,10 @@ public:
     void pair(const std::string& name);
     /// `depth` commands are under way at a time, half of them locks.
     void pipelined_pairs(std::size_t pairs, std::size_t depth);
+    /// Sends one command, without waiting for its answer.
+    void begin(const std::vector<std::string>& command);
+    /// Waits for the next answer, which must be "granted" or "released".
+    void finish() { expect_first(1); }
     /// Takes `count` locks whose names redis-benchmark draws at random when it is told `-r count`.
     void take_all(std::size_t count);
 

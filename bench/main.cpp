@@ -22,6 +22,7 @@ constexpr section sections[]{
     {"handover", bench::handover},
 #ifdef HOLDFAST_BENCH_REDIS
     {"redis", bench::redis},
+    {"quorum", bench::quorum},
     {"segments", bench::segments},
 #endif
 #ifdef HOLDFAST_BENCH_GUARDS

@@ -54,6 +54,7 @@ struct figure {
 [[nodiscard]] std::vector<figure> reentry();
 [[nodiscard]] std::vector<figure> handover();
 [[nodiscard]] std::vector<figure> redis();
+[[nodiscard]] std::vector<figure> quorum();
 [[nodiscard]] std::vector<figure> segments();
 [[nodiscard]] std::vector<figure> guards();
 
