@@ -21,7 +21,7 @@ public:
     [[nodiscard]] clock::time_point now() const noexcept { return now_; }
     [[nodiscard]] std::uint64_t events() const noexcept { return sequence_; }
     void at(clock::time_point when, std::function<void()> what) {
-        queue_.push({std::max(when, now_), pick(1U << 16U), sequence_++, std::move(what)});
+        queue_.push({std::max(when, now_), sequence_++, std::move(what)});
     }
     void after(clock::duration delay, std::function<void()> what) { at(now_ + delay, std::move(what)); }
     /// False: nothing is left to happen.
@@ -53,15 +53,12 @@ public:
 private:
     struct event {
         clock::time_point when;
-        std::uint32_t tie;
+        // What happens at the same time happens in this order, so that connections keep theirs.
         std::uint64_t sequence;
         std::function<void()> what;
 
         friend bool operator<(const event& a, const event& b) noexcept {
-            if (a.when != b.when) {
-                return a.when > b.when;
-            }
-            return a.tie != b.tie ? a.tie > b.tie : a.sequence > b.sequence;
+            return a.when != b.when ? a.when > b.when : a.sequence > b.sequence;
         }
     };
 

@@ -84,7 +84,7 @@ TEST(QuorumSimulation, keeps_every_promise_as_long_as_members_remember) {
 }
 
 TEST(QuorumSimulation, members_that_forget_do_no_harm_when_they_wait_before_they_vote) {
-    expect_kept(play({.members = quorum_plan::restarts::forget_wisely}, schedules() / 4 + 1));
+    expect_kept(play({.members = quorum_plan::restarts::forget_wisely}, schedules() / 8 + 1));
 }
 
 TEST(QuorumSimulation, members_that_forget_and_vote_at_once_let_two_in) {
