@@ -175,9 +175,14 @@ TEST_P(multi_lock_on, is_taken_by_the_wrappers_of_the_standard) {
 
 TEST_P(multi_lock_on, costs_one_request_where_the_store_takes_all_at_once) {
     multi_lock all{client_, {"1", "2", "3", "4", "5", "6", "7", "8"}};
-    const auto before = client_.requests();
-    auto held = all.acquire();
-    EXPECT_EQ(client_.requests() - before, GetParam() == "local" ? 8U : 1U);
+    const auto cost = [&] {
+        const auto before = client_.requests();
+        const auto held = all.acquire();
+        return client_.requests() - before;
+    };
+    // A client that begins to listen for forced releases renews once, which may fall into one of them.
+    const auto first = cost();
+    EXPECT_EQ(std::min(first, cost()), GetParam() == "local" ? 8U : 1U);
 }
 
 TEST_P(multi_lock_on, of_more_names_than_fit_into_one_request_holds_all) {
@@ -202,10 +207,16 @@ TEST_P(multi_lock_on, threads_that_come_later_queue_behind_it) {
     multi_lock all{client_, three};
     mutex bread{client_, "bread"};
     all.lock();
-    const auto before = client_.requests();
     auto waiting = in_background([&] { return bread.try_acquire_for(patience); });
-    EXPECT_FALSE(bread.try_lock());
-    EXPECT_EQ(client_.requests(), before) << "this process knows who has it";
+    const auto refused_without_asking = [&] {
+        const auto before = client_.requests();
+        EXPECT_FALSE(bread.try_lock());
+        return client_.requests() == before;
+    };
+    // A client that begins to listen for forced releases renews once, which may fall into the first
+    // look.
+    EXPECT_TRUE(refused_without_asking() || refused_without_asking())
+        << "this process knows who has it";
     all.unlock();
     ASSERT_TRUE(gets_done(waiting));
     EXPECT_TRUE(waiting.get());
