@@ -1,0 +1,102 @@
+"""Everything that a sale needs, running: stores, two instances, nginx in front of them."""
+
+from servers import Instance, Nginx, Redis, Sentinel, wait_until, wanted_or_free
+from stores import RedisStock, SqliteStock
+
+
+class Market:
+    """`settings` are the program's arguments. The lock's ttl is short when something is going to break,
+    so that what a dead holder leaves behind is soon gone."""
+
+    def __init__(self, directory, settings):
+        self.directory, self.settings = directory, settings
+        self.ttl = 1.0 if settings.fault else 10.0
+        self.processes, self.instances, self.sentinels = [], [], []
+        self.servers = {}
+
+    def open(self):
+        self.stock_redis = self.started(Redis(
+            # Written to the file before it is answered: survives the end of the process.
+            "stock", self.directory, "--appendonly", "yes", "--appendfsync", "no"))
+        self.members = [self.started(Redis(f"member-{index}", self.directory)) for index in range(3)]
+        if self.settings.fault == "failover":
+            locks = self.start_sentinels()
+        else:
+            self.locks = self.started(Redis("locks", self.directory))
+            locks = self.locks.address
+        for port in (3786, 3787):
+            self.instances.append(self.started(
+                Instance(self.settings.binaries / "flash_sale", wanted_or_free(port), self.directory,
+                         self.options(locks))))
+        self.nginx = self.started(Nginx(self.directory, *(one.port for one in self.instances)))
+        self.sqlite = SqliteStock(self.directory / "stock.sqlite")
+        self.redis = RedisStock(self.stock_redis)
+
+    def options(self, locks):
+        return {
+            "stock": self.settings.stock,
+            "sqlite": self.directory / "stock.sqlite",
+            "stock-redis": self.stock_redis.address,
+            "locks": locks,
+            "quorum": "quorum:" + " ".join(member.address for member in self.members),
+            # Where nothing else is disturbed by what it polls.
+            "spin": self.stock_redis.address if self.settings.fault else self.locks.address,
+            "ttl": int(self.ttl * 1000),
+            "threads": self.settings.threads,
+            "connections": self.settings.connections,
+            "work": self.settings.work,
+        }
+
+    def start_sentinels(self):
+        master = self.started(Redis("locks-0", self.directory))
+        replicas = [self.started(Redis(f"locks-{index}", self.directory, "--replicaof", "127.0.0.1",
+                                       master.port)) for index in (1, 2)]
+        self.servers = {server.port: server for server in [master, *replicas]}
+        self.sentinels = [self.started(Sentinel(f"sentinel-{index}", self.directory, master))
+                          for index in range(3)]
+        wait_until("the sentinels know each other and the replicas", self.sentinels_agree)
+        ports = ",".join(f"127.0.0.1:{sentinel.port}" for sentinel in self.sentinels)
+        return f"redis+sentinel://{ports}/sale"
+
+    def sentinels_agree(self):
+        for sentinel in self.sentinels:
+            flat = sentinel.ask("SENTINEL", "MASTER", "sale")
+            state = dict(zip(flat[::2], flat[1::2]))
+            if state["num-other-sentinels"] != "2" or state["num-slaves"] != "2":
+                return False
+        return True
+
+    def master(self):
+        """The server that the sentinels call the master."""
+        _, port = self.sentinels[0].ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", "sale")
+        return self.servers[int(port)]
+
+    def well(self):
+        """Everything runs, and every replica follows the one master."""
+        if not self.sentinels:
+            return True
+        master = self.master()
+        return all(server.ask("ROLE")[0] == ("master" if server is master else "slave")
+                   and (server is master or server.ask("ROLE")[3] == "connected")
+                   for server in self.servers.values())
+
+    def started(self, process):
+        self.processes.append(process)
+        process.start()
+        return process
+
+    def stock_of(self, strategy):
+        return self.redis if (strategy.store or self.settings.stock) == "redis" else self.sqlite
+
+    def redis_commands(self):
+        """How many commands all Redis servers have had so far; those of a script count as well."""
+        servers = [process for process in self.processes if type(process) is Redis]
+        return sum(server.commands() for server in servers)
+
+    def settle(self):
+        """Until no instance works on anything: what is counted afterwards stays."""
+        wait_until("the shop is quiet", lambda: not any(one.in_flight() for one in self.instances), 60)
+
+    def close(self):
+        for process in reversed(self.processes):
+            process.stop(patience=5)

@@ -1,0 +1,117 @@
+"""The flash sale: two instances of a shop behind nginx, a crowd of buyers, a strategy at a time; then
+the accounts, from the store. Exit code 0: what should oversell did, what should not did not, and every
+unit was sold."""
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import catalogue
+import faults
+import report
+from market import Market
+from rounds import Load, play
+from servers import raise_file_limit, wait_until
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent.parent
+#: A quarter of what is asked for cannot be had: only then overselling shows.
+LOADS = [Load(buyers=200, tries=5, units=800), Load(buyers=3000, tries=1, units=2400)]
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="scripts/sale", description=__doc__)
+    parser.add_argument("strategies", nargs="*", metavar="STRATEGY",
+                        help="only these: " + ", ".join(one.name for one in catalogue.STRATEGIES))
+    parser.add_argument("--fault", choices=faults.KINDS, help="something breaks at a random moment")
+    parser.add_argument("--seed", type=int, help="of that moment")
+    parser.add_argument("--repeat", type=int, default=1, metavar="N", help="all of it so often")
+    parser.add_argument("--work", type=int, default=1000, metavar="US",
+                        help="what a sale takes besides the stock, in µs (default 1000)")
+    parser.add_argument("--threads", type=int, default=200, help="of each instance (default 200)")
+    parser.add_argument("--connections", type=int, default=8,
+                        help="of each instance to each store (default 8)")
+    parser.add_argument("--stock", choices=["sqlite", "redis"], default="sqlite",
+                        help="where the units are counted (default sqlite)")
+    parser.add_argument("--binaries", type=Path, default=ROOT / "build/release/bin", metavar="DIR")
+    parser.add_argument("--report", type=Path, default=ROOT / "build/sale/report.html", metavar="FILE")
+    parser.add_argument("--buyers", type=int, choices=[load.buyers for load in LOADS],
+                        help="only this crowd")
+    return parser.parse_args()
+
+
+def row(result):
+    fault = f"  {result.fault}" if result.fault else ""
+    return (f"{result.strategy.name:12} {result.load.buyers:6d} {result.load.units:6d} "
+            f"{result.sold:6d} {result.oversold:8d} {result.left:5d} {result.errors:6d} "
+            f"{result.rate:9.0f} {result.percentile(0.5) * 1000:9.1f} "
+            f"{result.percentile(0.99) * 1000:9.1f} {result.redis_commands:7.1f}  "
+            f"{result.verdict}{'' if result.as_expected else '  <- not as expected'}{fault}")
+
+
+HEAD = (f"{'strategy':12} {'buyers':>6} {'units':>6} {'sold':>6} {'oversold':>8} {'left':>5} "
+        f"{'errors':>6} {'orders/s':>9} {'p50 ms':>9} {'p99 ms':>9} {'redis':>7}")
+
+
+def all_rounds(market, settings):
+    chosen = catalogue.named(settings.strategies)
+    loads = [load for load in LOADS if settings.buyers in (None, load.buyers)]
+    if settings.fault:
+        chosen = [one for one in chosen if faults.concerns(settings.fault, one)]
+        loads = loads[-1:]
+    number = 0
+    for _ in range(settings.repeat):
+        for strategy in chosen:
+            for load in loads:
+                number += 1
+                wait_until("all servers are well", market.well)
+                yield play(market, strategy, load, number, settings.fault)
+
+
+def compared(results, name, other, buyers):
+    """How much faster one strategy was than another in front of the same crowd."""
+    found = {one.strategy.name: one for one in results if one.load.buyers == buyers}
+    if name not in found or other not in found or not found[other].rate:
+        return ""
+    fast, slow = found[name], found[other]
+    return (f"{buyers:4d} buyers: {name} sold {fast.rate / slow.rate:.1f} times as fast as {other}, "
+            f"its p99 is {fast.percentile(0.99) / slow.percentile(0.99):.2f} of the other's")
+
+
+def main():
+    settings = arguments()
+    seed = settings.seed if settings.seed is not None else random.randrange(1_000_000)
+    random.seed(seed)
+    raise_file_limit()
+    began = time.monotonic()
+    results = []
+    with tempfile.TemporaryDirectory(prefix="holdfast-sale-") as directory:
+        market = Market(Path(directory), settings)
+        try:
+            market.open()
+            if settings.fault:
+                print(f"fault: {settings.fault}, seed {seed}")
+            print(HEAD, flush=True)
+            for result in all_rounds(market, settings):
+                results.append(result)
+                print(row(result), flush=True)
+        finally:
+            market.close()
+    if not settings.fault:
+        for buyers in (200, 3000):
+            for pair in (("holdfast", "spin"), ("segmented", "holdfast")):
+                line = compared(results, *pair, buyers)
+                print(line) if line else None
+    settings.report.parent.mkdir(parents=True, exist_ok=True)
+    settings.report.write_text(report.page(results, settings))
+    wrong = [one for one in results if not one.as_expected]
+    print(f"{len(results)} rounds in {time.monotonic() - began:.0f} s, {len(wrong)} not as expected; "
+          f"report: {settings.report}")
+    return 0 if results and not wrong else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

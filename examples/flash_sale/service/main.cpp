@@ -1,0 +1,127 @@
+// The tutorials' inventory service: it sells inventory001 over HTTP, in a dozen ways.
+
+#include <CLI/CLI.hpp>
+
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include <holdfast/client.hpp>
+
+#include "counter.hpp"
+#include "server.hpp"
+#include "stock.hpp"
+#include "strategy.hpp"
+
+namespace {
+
+struct settings {
+    flash_sale::server_options server{};
+    std::string strategy{"holdfast"};
+    std::string stock{"sqlite"};
+    std::string sqlite;
+    std::string stock_redis;
+    std::string locks;
+    std::string quorum;
+    std::string spin;
+    std::size_t connections{8};
+    std::int64_t ttl_ms{10'000};
+    std::int64_t patience_ms{60'000};
+    std::int64_t work_us{1000};
+    std::size_t segments{5};
+};
+
+void describe(CLI::App& program, settings& into) {
+    program.set_config("--config", "", "a file with any of these, as `port = 3786`");
+    program.add_option("--port", into.server.port, "where to listen, on 127.0.0.1")
+        ->capture_default_str();
+    program.add_option("--threads", into.server.threads, "requests worked on at a time")
+        ->capture_default_str();
+    program.add_option("--strategy", into.strategy, "for /sale without a name")->capture_default_str();
+    program.add_option("--stock", into.stock, "where most strategies keep the stock")
+        ->check(CLI::IsMember({"sqlite", "redis"}))
+        ->capture_default_str();
+    program.add_option("--sqlite", into.sqlite, "the stock's file, shared by all instances");
+    program.add_option("--stock-redis", into.stock_redis, "the stock's Redis: redis://host:port");
+    program.add_option("--connections", into.connections, "to each store of the stock")
+        ->capture_default_str();
+    program.add_option("--locks", into.locks, "holdfast's store: redis://…, redis+sentinel://…, …");
+    program.add_option("--quorum", into.quorum, "holdfast's stores for redlock: quorum:redis://… …");
+    program.add_option("--spin", into.spin, "where the tutorial's lock lives: redis://host:port");
+    program.add_option("--ttl", into.ttl_ms, "of holdfast's leases, in ms")->capture_default_str();
+    program.add_option("--patience", into.patience_ms, "the longest wait for a lock, in ms")
+        ->capture_default_str();
+    program.add_option("--work", into.work_us, "what a sale takes besides the stock, in µs")
+        ->capture_default_str();
+    program.add_option("--segments", into.segments, "of the segmented stock")->capture_default_str();
+}
+
+std::unique_ptr<holdfast::client> connect(const std::string& store, const settings& how,
+                                          const std::shared_ptr<flash_sale::metrics>& figures) {
+    if (store.empty()) {
+        return nullptr;
+    }
+    holdfast::client_options options{.label = "flash sale " + std::to_string(how.server.port)};
+    options.events = figures;
+    return std::make_unique<holdfast::client>(store, options);
+}
+
+void give_back(holdfast::client* client) {
+    if (client == nullptr) {
+        return;
+    }
+    for (const auto& left : client->shutdown(std::chrono::seconds{2})) {
+        std::cerr << "not given back: " << left.name << ": " << left.error.detail << '\n';
+    }
+}
+
+void serve(const settings& how) {
+    const auto figures = std::make_shared<flash_sale::metrics>();
+    const auto sql =
+        how.sqlite.empty() ? nullptr : flash_sale::open_sqlite_stock(how.sqlite, how.connections);
+    const auto redis = how.stock_redis.empty()
+                           ? nullptr
+                           : flash_sale::open_redis_stock(how.stock_redis, how.connections);
+    const auto locks = connect(how.locks, how, figures);
+    const auto quorum = connect(how.quorum, how, figures);
+    flash_sale::order_numbers numbers{how.server.port};
+    const flash_sale::shop shop{.goods = how.stock == "redis" ? redis.get() : sql.get(),
+                                .sql_goods = sql.get(),
+                                .redis_goods = redis.get(),
+                                .locks = locks.get(),
+                                .quorum = quorum.get(),
+                                .numbers = &numbers,
+                                .spin_address = how.spin,
+                                .connections = how.connections,
+                                .lease = {.ttl = std::chrono::milliseconds{how.ttl_ms}},
+                                .patience = std::chrono::milliseconds{how.patience_ms},
+                                .work = std::chrono::microseconds{how.work_us},
+                                .segments = how.segments};
+    if (shop.goods == nullptr) {
+        throw std::runtime_error{"--stock " + how.stock + " needs --" +
+                                 (how.stock == "redis" ? "stock-redis" : "sqlite")};
+    }
+    flash_sale::counter counter{{how.server.port, how.strategy}, make_strategies(shop), *figures};
+    flash_sale::server server{how.server,
+                              [&](const std::string& target) { return counter.answer(target); }};
+    std::cout << "ready on 127.0.0.1:" << how.server.port << std::endl;
+    server.run();
+    give_back(locks.get());
+    give_back(quorum.get());
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+    CLI::App program{"Sells inventory001 over HTTP, with or without a lock."};
+    settings how;
+    describe(program, how);
+    CLI11_PARSE(program, count, words);
+    try {
+        serve(how);
+    } catch (const std::exception& error) {
+        std::cerr << "flash_sale: " << error.what() << '\n';
+        return 1;
+    }
+    return 0;
+}
