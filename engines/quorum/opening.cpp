@@ -32,7 +32,7 @@ namespace {
 using std::chrono::milliseconds;
 
 [[noreturn]] void refuse(std::string why) {
-    failure{errc::bad_configuration, std::move(why)}.raise("quorum:");
+    failure{errc::bad_configuration, std::move(why)}.raise("cannot use the quorum");
 }
 
 [[nodiscard]] milliseconds parse_duration(std::string_view name, std::string_view text) {
@@ -52,16 +52,16 @@ using std::chrono::milliseconds;
 void parse_option(std::string_view text, quorum& result) {
     const auto equals = text.find('=');
     const auto name = text.substr(0, equals);
-    const auto value =
-        parse_duration(name, equals == std::string_view::npos ? "" : text.substr(equals + 1));
+    const auto value = equals == std::string_view::npos ? "" : text.substr(equals + 1);
     if (name == "member_timeout") {
-        result.member_timeout = value;
+        result.member_timeout = parse_duration(name, value);
     } else if (name == "drift") {
-        result.drift = value;
+        result.drift = parse_duration(name, value);
     } else if (name == "restart_grace") {
-        result.restart_grace = value;
+        result.restart_grace = parse_duration(name, value);
     } else {
-        refuse("options are member_timeout, drift and restart_grace");
+        refuse("there is no option \"" + std::string{name} +
+               "\"; there are member_timeout, drift and restart_grace");
     }
 }
 
@@ -85,13 +85,26 @@ struct attempt {
     failure why;
 };
 
+/// What went wrong, without what is said around it: whose store it is, and the kind of error.
+[[nodiscard]] std::string reason_in(const std::system_error& error, const std::string& address) {
+    std::string text = error.what();
+    const auto ending = ": " + error.code().message();
+    if (text.ends_with(ending)) {
+        text.resize(text.size() - ending.size());
+    }
+    const auto introduction = without_secrets(address) + ": ";
+    const auto found = text.find(introduction);
+    return found == std::string::npos ? text : text.substr(found + introduction.size());
+}
+
 [[nodiscard]] attempt try_open(const std::string& address, const client_identity& identity) {
     attempt result;
     try {
         result.store = open(address, identity);
     } catch (const std::system_error& error) {
         const bool ours = error.code().category() == error_category();
-        result.why = {ours ? static_cast<errc>(error.code().value()) : errc::store_error, error.what()};
+        result.why = {ours ? static_cast<errc>(error.code().value()) : errc::store_error,
+                      reason_in(error, address)};
     } catch (const std::exception& error) {
         result.why = {errc::store_error, error.what()};
     }
@@ -218,15 +231,19 @@ private:
     std::jthread opener_;
 };
 
-/// A quorum needs a majority to begin with, and addresses that make sense.
+/// A quorum needs a majority to begin with, and addresses and credentials that are right: a member that
+/// will never vote is not one that is away.
 void check_attempts(const std::vector<attempt>& attempts, const std::vector<std::string>& names) {
     std::vector<failure> failures;
     std::size_t open = 0;
     for (const auto& each : attempts) {
         failures.push_back(each.why);
         open += each.store ? 1 : 0;
-        if (each.why.code == errc::bad_configuration || each.why.code == errc::invalid_argument) {
-            each.why.raise("cannot use the quorum");
+        const bool ours_to_mend = each.why.code == errc::bad_configuration ||
+                                  each.why.code == errc::invalid_argument ||
+                                  each.why.code == errc::unauthorised;
+        if (ours_to_mend) {
+            each.why.raise("cannot use the quorum: " + names[failures.size() - 1]);
         }
     }
     if (open < core::majority_of(attempts.size())) {

@@ -74,6 +74,26 @@ TEST_F(quorum_opening, a_quorum_without_stores_or_of_quorums_is_refused) {
         << "what can never be opened is not waited for";
 }
 
+TEST_F(quorum_opening, a_member_that_refuses_our_credentials_is_not_taken_for_one_that_is_away) {
+    engines::register_engine("guarded", [](std::string_view, const engines::client_identity&) {
+        holdfast::failure{errc::unauthorised, "wrong password"}.raise("cannot use the store guarded:x");
+        return std::unique_ptr<engines::engine>{};
+    });
+    const auto error = thrown_for({{addresses[0], addresses[1], "guarded:x"}});
+    EXPECT_EQ(error.code(), errc::unauthorised);
+    EXPECT_EQ(std::string{error.what()},
+              "cannot use the quorum: guarded:x: wrong password: " + error.code().message());
+}
+
+TEST_F(quorum_opening, an_option_that_is_not_known_is_named) {
+    try {
+        static_cast<void>(engines::quorums::parse_quorum("?grace=3 memory:a"));
+        FAIL() << "it was taken";
+    } catch (const std::system_error& error) {
+        EXPECT_THAT(error.what(), HasSubstr("there is no option \"grace\""));
+    }
+}
+
 TEST_F(quorum_opening, a_majority_must_be_there) {
     register_sleepy_stores();
     asleep = true;
