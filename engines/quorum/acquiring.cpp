@@ -108,7 +108,6 @@ void quorum_engine::classify(round& what, hold& of, core::quorum_round::settings
         of.is = hold::state::idle;
     }
     ++of.generation;
-    of.forget_at = clock::time_point::max();
     if (of.is == hold::state::held && of.mode == request.mode) {
         what.purpose = round_purpose::again;
     } else if (of.is == hold::state::held) {
@@ -324,6 +323,7 @@ void quorum_engine::settle(round& what) {
     of.token = reply.first_token;
     of.token_count = reply.token_count;
     of.ttl = what.request.ttl;
+    remember_until_over(of);
 }
 
 void quorum_engine::settle_loss(round& what, hold& of) {

@@ -116,6 +116,7 @@ private:
                                                              release_request& request);
     void release_answered(giving_back& what, std::size_t member, release_reply reply);
     void let_go(const hold_key& key, std::uint64_t generation);
+    void remember_until_over(hold& of) const;
     [[nodiscard]] owner_id owner_at_members(const hold_key& key) const;
 
     // queries.cpp

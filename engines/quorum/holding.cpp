@@ -81,6 +81,13 @@ void keep_reason(failure& kept, const failure& heard) {
 
 }  // namespace
 
+/// A holder that was lost may never come back to let go. Under the mutex.
+void quorum_engine::remember_until_over(hold& of) const {
+    if (of.is == hold::state::held) {
+        of.forget_at = now() + of.ttl + memory_of_attempts;
+    }
+}
+
 /// Under the mutex.
 owner_id quorum_engine::owner_at_members(const hold_key& key) const {
     const auto found = holds_.find(key);
@@ -157,6 +164,9 @@ void quorum_engine::renewals_answered(const std::shared_ptr<renewal>& what, std:
             }
             decided = decided && item.votes.result() != verdict::open;
             if (item.votes.result() == verdict::done) {
+                if (const auto found = holds_.find(item.key); found != holds_.end()) {
+                    remember_until_over(found->second);
+                }
                 for (const auto each : std::exchange(item.missing, {})) {
                     repairs.push_back({each, &item});
                 }

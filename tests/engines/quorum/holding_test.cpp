@@ -152,6 +152,39 @@ TEST_F(quorum_holding, whoever_has_only_a_minority_is_not_shown_as_a_holder) {
     EXPECT_EQ(store.list({.prefix = "", .from = {}}).error.code, errc::store_unavailable);
 }
 
+TEST_F(quorum_holding, what_was_lost_and_never_let_go_of_is_forgotten_in_time) {
+    std::chrono::hours later{0};
+    const auto now = [&] { return clock::now() + later; };
+    engines::quorum_options options{.member_timeout = 5s};
+    options.environment.now = now;
+    auto store = open(options);
+    const auto ask = [&](engines::acquire_request request) {
+        engines::acquire_reply answer;
+        store.raw().acquire(std::move(request), {now() + 5s},
+                            [&](const engines::acquire_reply& reply) { answer = reply; });
+        return answer;
+    };
+    auto claim = claim_of(owner(1));
+    claim.ttl = 30ms;
+    take(1);
+    take(2);
+    ASSERT_TRUE(busy(ask(claim)));
+    give_back(1);
+    give_back(2);
+    ASSERT_TRUE(granted(ask(claim)));
+    EXPECT_NE(holders_in(0).at(0).owner, owner(1)) << "members know it as the second attempt";
+    ASSERT_TRUE(eventually([&] { return holders_in(0).empty(); }));
+
+    later = 1h;
+    for (int other = 0; other < 1100; ++other) {
+        auto another = claim;
+        another.name = "other " + std::to_string(other);
+        ASSERT_TRUE(granted(ask(another)));
+    }
+    ASSERT_TRUE(granted(ask(claim)));
+    EXPECT_EQ(holders_in(0).at(0).owner, owner(1)) << "nobody knows of its attempts any more";
+}
+
 TEST_F(quorum_holding, a_watch_passes_on_what_a_majority_of_members_hint_at) {
     auto store = open();
     event_counter hints;
