@@ -67,7 +67,7 @@ ending wake_up_holdfast(story& told) {
     const auto waited = woke - freed;
     return safe_if(b_is_in && waited < 2s,
                    "subscribed before asking, so no message is missed; and without one B asks again "
-                   "after a second at the latest (here " +
+                   "after about a second (here " +
                        in_ms(waited) + ")");
 }
 
