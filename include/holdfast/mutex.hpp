@@ -30,7 +30,8 @@ class session;
 ///     unlock  │ assertion   │ free                  │ forgets it; observers hear `lost`
 ///
 /// Not re-entrant: a thread that locks twice waits for itself. Threads waiting for one name in one
-/// process are served in order; between processes the store decides.
+/// process are served in order (one that comes while the first of them wakes up may go before it, a
+/// few times); between processes the store decides.
 ///
 /// The standard's wrappers cannot learn that a lock was lost. Where correctness matters use a
 /// `lease` (`acquire`, `try_acquire`, `try_acquire_for`), or look at `lost()` and use `token()`.

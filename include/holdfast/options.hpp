@@ -67,7 +67,7 @@ struct client_options {
     std::chrono::milliseconds request_timeout{std::chrono::seconds{2}};
     /// How long a call without a deadline goes on trying while the store cannot be reached.
     std::chrono::milliseconds outage_patience{std::chrono::seconds{10}};
-    /// Threads of one process hand a lock to each other, in order, without asking the store, at
+    /// Threads of one process hand a lock to each other, without asking the store, at
     /// most this often and for this long before other processes get their chance.
     std::uint32_t handover_count{128};
     std::chrono::milliseconds handover_time{50};

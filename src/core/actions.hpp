@@ -55,6 +55,11 @@ struct stand_by {
     waiter_id id{};
 };
 
+/// The lock is free for this call, unless somebody is quicker: answer with `lock_table::take_turn`.
+struct offer_turn {
+    waiter_id id{};
+};
+
 /// The call is over. No error: granted.
 struct finish_acquire {
     waiter_id id{};
@@ -93,8 +98,8 @@ struct tell_observer {
     event what;
 };
 
-using action =
-    std::variant<send_acquire, send_renew, send_release, update_watch, stand_by, finish_acquire,
-                 finish_release, finish_convert, set_validity, tell_loss, tell_observer>;
+using action = std::variant<send_acquire, send_renew, send_release, update_watch, stand_by, offer_turn,
+                            finish_acquire, finish_release, finish_convert, set_validity, tell_loss,
+                            tell_observer>;
 
 }  // namespace holdfast::core

@@ -11,6 +11,9 @@ bool local_queue::remove(waiter_id who) {
     if (found == waiting_.end()) {
         return false;
     }
+    if (found == waiting_.begin()) {
+        overtaken_ = 0;
+    }
     waiting_.erase(found);
     return true;
 }
@@ -18,6 +21,7 @@ bool local_queue::remove(waiter_id who) {
 waiter_id local_queue::pop() {
     const auto who = waiting_.front();
     waiting_.erase(waiting_.begin());
+    overtaken_ = 0;
     return who;
 }
 

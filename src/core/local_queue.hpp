@@ -15,6 +15,11 @@ using waiter_id = std::uint64_t;
 struct handover_limits {
     std::uint32_t count{128};
     clock::duration time{std::chrono::milliseconds{50}};
+    /// How often somebody who comes at the right moment may be served before the front, which has been
+    /// told that it is free and is still waking up.
+    std::uint32_t overtakings{0};
+    /// Only after a hold shorter than this: then waking a thread is what takes the time.
+    clock::duration fleeting{std::chrono::microseconds{20}};
 };
 
 /// The threads of one process that want one exclusive lock, in the order they came.
@@ -23,6 +28,9 @@ struct handover_limits {
 /// lock on here, without asking the store, within limits of count and time, so that other processes are
 /// not starved. Every hold takes the next token of the block that came with the tenure; when the block
 /// is used up the lock goes back to the store.
+///
+/// Those who wait are served in their order. A thread that asks while the front is being woken may be
+/// served before it, a bounded number of times: a fleeting hold is over sooner than a thread is awake.
 class local_queue {
 public:
     void push(waiter_id who) { waiting_.push_back(who); }
@@ -41,7 +49,16 @@ public:
     /// The token for the next hold of this tenure.
     [[nodiscard]] fencing_token next_token();
     /// A hold that is handed over now lasted this long.
-    void note_hold(clock::duration held) noexcept { brief_ = held < brief_hold; }
+    void note_hold(clock::duration held) noexcept {
+        last_hold_ = held;
+        brief_ = held < brief_hold;
+    }
+    /// Whether the front may find that somebody else was quicker.
+    [[nodiscard]] bool may_be_overtaken(const handover_limits& limits) const noexcept {
+        return overtaken_ < limits.overtakings && last_hold_ < limits.fleeting;
+    }
+    /// Somebody was.
+    void overtake() noexcept { ++overtaken_; }
     /// Waking a thread takes longer than a short hold. So while holds are short, the next in line is
     /// woken before it is its turn: whom to wake now that one has left the queue, or whether the one
     /// that came last need not fall asleep at all. Only the next: more of them take the processor from
@@ -63,6 +80,9 @@ private:
     std::uint32_t reserved_{};
     std::uint32_t used_{};
     clock::time_point since_{};
+    clock::duration last_hold_{};
+    /// How often the present front was overtaken.
+    std::uint32_t overtaken_{};
     bool brief_{};
 };
 

@@ -111,6 +111,9 @@ waiter_id lock_table::acquire(const claim& what, clock::time_point now) {
         start_contest(record, who, now, now);
         return id;
     }
+    if (overtake(who, record, now)) {
+        return id;
+    }
     auto& queue = line_of(record).queue;
     const bool free_here = record.idle() && queue.empty();
     if (!free_here && !what.wait) {

@@ -62,8 +62,8 @@ struct unreleased_lock {
 ///
 /// Exclusive claims on one name share a `local_queue` and one contender at the store. Shared claims and
 /// permits contend one by one. A grant becomes a tenure (renewed, see `renewal`) with one hold at a
-/// time on it; a hand-over passes its record on. A hold that is lost stays on record until its holder
-/// lets go.
+/// time on it; a hand-over passes its record on, at once or to whoever takes it first. A hold that is
+/// lost stays on record until its holder lets go.
 ///
 /// Not thread-safe: the caller serialises.
 class lock_table {
@@ -79,6 +79,8 @@ public:
     void cancel(waiter_id who, errc why, clock::time_point now);
     /// Answered by `finish_release`, by the release timeout at the latest.
     void release_hold(hold_id which, std::chrono::milliseconds linger, clock::time_point now);
+    /// The answer to `offer_turn`. No effect when somebody was quicker.
+    void take_turn(waiter_id who, clock::time_point now);
     /// Exclusive to shared or back. Answered by `finish_convert`.
     void convert(hold_id which, claim_mode to, clock::time_point now);
 
@@ -137,12 +139,16 @@ private:
         clock::time_point expires_by{};
         claim_mode mode{};
         bool lost{};
+        /// Its holder let go of it, and the front of the queue was told. Goes by its last holder's
+        /// number until somebody takes it.
+        bool vacant{};
         /// A downgrade was sent and not refused for certain: the store may let readers in.
         bool downgraded{};
         /// A request to acquire or convert it was never answered: it may still reach the store.
         bool unanswered{};
 
         [[nodiscard]] hold_id id() const noexcept { return tenure.id(); }
+        [[nodiscard]] bool held() const noexcept { return !lost && !vacant; }
         [[nodiscard]] const std::string& name() const noexcept { return *tenure.name; }
         [[nodiscard]] const terms& how() const noexcept { return *tenure.how; }
         [[nodiscard]] engines::release_request give_back(std::chrono::milliseconds linger = {}) const {
@@ -213,13 +219,12 @@ private:
     void lose(hold_record& hold, const failure& why, clock::time_point now);
     void detach(hold_record& hold);
     [[nodiscard]] clock::time_point gone_by(const terms& how, clock::time_point now) const;
-    void pass_on(hold_record& hold, const waiter& next);
-    [[nodiscard]] bool hand_over(hold_record& hold, clock::time_point now);
     [[nodiscard]] static clock::time_point validity(const hold_record& hold);
     release_record& add_release(engines::release_request request, fencing_token token,
                                 clock::time_point expires_by);
     void send(release_record& what, clock::time_point now);
     void finish_call(release_record& what, clock::time_point now);
+    void let_queue_go_on(release_record& what, clock::time_point now);
     void finish(release_record& what, clock::time_point now);
     void on_release_timer(release_record& what, clock::time_point now);
     void send_convert(const hold_record& hold, claim_mode to, std::uint32_t attempts,
@@ -228,6 +233,17 @@ private:
                           clock::time_point now);
     void run_renewals(clock::time_point now);
     void apply(const renewal::event& what, clock::time_point now);
+
+    // lock_table_handover.cpp
+    [[nodiscard]] bool hand_over(hold_record& hold, clock::time_point now);
+    [[nodiscard]] bool may_pass_to(const waiter& next, const hold_record& hold,
+                                   const local_queue& queue, clock::time_point now) const;
+    void pass_on(hold_record& hold, const waiter& next);
+    void pass_to(const waiter& next, hold_record& hold, name_record& where, clock::time_point now);
+    [[nodiscard]] bool overtake(const waiter& who, name_record& where, clock::time_point now);
+    [[nodiscard]] hold_record* vacancy_of(const name_record& where);
+    void offer_again(name_record& where, clock::time_point now);
+    void give_up_vacancy(hold_record& hold, clock::time_point now);
 
     table_settings settings_;
     owner_id client_;

@@ -265,8 +265,8 @@ void lock_table::finish_waiter(waiter_id who, const failure& why, clock::time_po
     const auto& left = *node.mapped();
     timers_.disarm(node.mapped()->deadline);
     auto& record = names_.at(left.what.name);
-    if (record.waiting) {
-        record.waiting->queue.remove(who);
+    if (record.waiting && record.waiting->queue.remove(who)) {
+        offer_again(record, now);
     }
     const auto id = left.what.queues_here() ? record.busy_with : left.own_contest;
     if (const auto found = contests_.find(id); found != contests_.end()) {

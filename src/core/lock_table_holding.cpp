@@ -43,6 +43,10 @@ void lock_table::detach(hold_record& hold) {
 }
 
 void lock_table::lose(hold_record& hold, const failure& why, clock::time_point now) {
+    if (hold.vacant) {
+        give_up_vacancy(hold, now);
+        return;
+    }
     hold.lost = true;
     hold.expires_by = gone_by(hold.how(), now);
     actions_.emplace_back(tell_loss{hold.id(), why});
@@ -51,53 +55,9 @@ void lock_table::lose(hold_record& hold, const failure& why, clock::time_point n
     contend_for_front(hold.name(), 0, now);
 }
 
-/// The record goes by the next holder's number from now on.
-void lock_table::pass_on(hold_record& hold, const waiter& next) {
-    const auto former = hold.id();
-    auto node = holds_.extract(former);  // the record itself stays where it is
-    node.key() = next.id;
-    holds_.insert(std::move(node));
-    if (hold.tenure.asked_for()) {
-        for (auto& [id, request] : requests_) {
-            std::replace(request.tenures.begin(), request.tenures.end(), former, next.id);
-        }
-    }
-    renewal_.pass_on(hold.tenure, next.id, shared(next.what.how));
-}
-
-bool lock_table::hand_over(hold_record& hold, clock::time_point now) {
-    const auto place = names_.find(hold.name());
-    if (place == names_.end() || place->second.busy_with != hold.id() || !place->second.waiting ||
-        hold.downgraded || !place->second.waiting->queue.may_hand_over(settings_.handover, now)) {
-        return false;
-    }
-    auto& queue = place->second.waiting->queue;
-    const auto& next = *waiters_.at(queue.front());
-    if (!next.what.how.interchangeable(hold.how())) {
-        return false;
-    }
-    // A lease whose renewals fail is not worth passing on.
-    if (hold.tenure.valid_until() - now < hold.how().ttl / 3) {
-        return false;
-    }
-    queue.note_hold(now - hold.since);
-    tell(event_kind::released, hold.name(), hold.tenure.owner, hold.token, now - hold.since);
-    actions_.emplace_back(finish_release{hold.id(), release_outcome::released, {}});
-    timers_.disarm(hold.longest);
-    queue.pop();
-    pass_on(hold, next);
-    place->second.busy_with = next.id;
-    grant(next.id, hold, queue.next_token(), event_kind::handed_over, now);
-    if (const auto soon = queue.soon_after_hand_over()) {
-        actions_.emplace_back(stand_by{*soon});
-    }
-    tidy(hold.name());
-    return true;
-}
-
 void lock_table::release_hold(hold_id which, std::chrono::milliseconds linger, clock::time_point now) {
     const auto found = holds_.find(which);
-    if (found == holds_.end()) {
+    if (found == holds_.end() || found->second.vacant) {
         actions_.emplace_back(finish_release{which, release_outcome::already_lost, {}});
         return;
     }
@@ -175,6 +135,9 @@ void lock_table::on_release_reply(request_id id, const engines::release_reply& r
         finish(what, now);
         return;
     }
+    if (what.caller == 0) {
+        let_queue_go_on(what, now);
+    }
     timers_.arm(what.wake,
                 what.caller != 0 ? std::min(what.way.wake_at(), what.tell_by) : what.way.wake_at());
 }
@@ -205,6 +168,10 @@ void lock_table::finish_call(release_record& what, clock::time_point now) {
          what.way.trouble());
     actions_.emplace_back(finish_release{std::exchange(what.caller, 0), outcome, what.way.trouble()});
     what.tell_by = clock::time_point::max();
+    let_queue_go_on(what, now);
+}
+
+void lock_table::let_queue_go_on(release_record& what, clock::time_point now) {
     if (std::exchange(what.queue_waits, false)) {
         if (const auto found = names_.find(what.request.name);
             found != names_.end() && found->second.busy_with == what.id) {
@@ -218,6 +185,7 @@ void lock_table::finish(release_record& what, clock::time_point now) {
     if (what.caller != 0) {
         finish_call(what, now);
     }
+    let_queue_go_on(what, now);
     if (what.at_shutdown && what.way.trouble() && !what.way.over(now)) {
         refused_at_shutdown_.push_back({what.request.name, what.token, what.way.trouble()});
     }
@@ -227,7 +195,7 @@ void lock_table::finish(release_record& what, clock::time_point now) {
 
 void lock_table::convert(hold_id which, claim_mode to, clock::time_point now) {
     const auto found = holds_.find(which);
-    if (found == holds_.end() || found->second.lost || now >= validity(found->second)) {
+    if (found == holds_.end() || !found->second.held() || now >= validity(found->second)) {
         actions_.emplace_back(finish_convert{which, {errc::lost, "the lease is over"}, {}});
         return;
     }
@@ -264,7 +232,7 @@ void lock_table::on_convert_reply(const pending_request& request, const engines:
                                   clock::time_point now) {
     using outcome = engines::acquire_reply::outcome;
     const auto found = holds_.find(request.of);
-    if (found == holds_.end() || found->second.lost) {
+    if (found == holds_.end() || !found->second.held()) {
         if (found != holds_.end()) {
             found->second.expires_by =
                 gone_by(found->second.how(), now);  // it may have been granted anew
@@ -357,6 +325,9 @@ void lock_table::apply(const renewal::event& what, clock::time_point now) {
         return;
     }
     auto& hold = found->second;
+    if (hold.vacant && what.what != kind::lost) {
+        return;  // nobody to tell
+    }
     const auto& owner = hold.tenure.owner;
     switch (what.what) {
         case kind::extended:

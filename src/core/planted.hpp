@@ -17,6 +17,8 @@ enum class bug : std::uint8_t {
     handover_overruns_block,      ///< tokens beyond the reserved block
     cancelled_waiter_stays,       ///< a waiter that gave up is still handed the lock
     abandoned_grant_kept,         ///< a grant that comes after everybody left is not given back
+    offer_ends_with_the_front,    ///< the one who was told it is free leaves, nobody else is told
+    vacancy_kept,                 ///< everybody who waited leaves, what is free here is not given back
     resend_with_new_owner,        ///< after an unknown outcome, asks again as somebody else
     hint_while_asking_dropped,    ///< a notification during a request is forgotten
     no_recheck_after_watch,       ///< sleeps without asking again once the watch is in place

@@ -13,6 +13,10 @@ namespace holdfast::detail {
 
 namespace {
 
+/// So often may one thread be overtaken by others of its process, while it wakes up, before it is
+/// given the lock.
+constexpr std::uint32_t most_overtakings = 16;
+
 [[nodiscard]] core::table_settings settings_from(const client_options& options,
                                                  const owner_id& client) {
     const auto bounded = [](std::chrono::milliseconds wait) {
@@ -21,7 +25,9 @@ namespace {
     core::table_settings settings;
     settings.contention.request_timeout = bounded(options.request_timeout);
     settings.contention.outage_patience = bounded(options.outage_patience);
-    settings.handover = {options.handover_count, bounded(options.handover_time)};
+    settings.handover.count = options.handover_count;
+    settings.handover.time = bounded(options.handover_time);
+    settings.handover.overtakings = most_overtakings;
     settings.observed = options.events != nullptr;
     settings.seed = client.low;
     return settings;
@@ -138,6 +144,11 @@ void session::carry_out(core::action& what, aftermath& rest) {
     } else if (auto* soon = std::get_if<core::stand_by>(&what)) {
         if (const auto mine = find_call(soon->id, rest)) {
             mine->standing_by.store(true, std::memory_order_release);
+            rest.rouse(mine);
+        }
+    } else if (auto* offer = std::get_if<core::offer_turn>(&what)) {
+        if (const auto mine = find_call(offer->id, rest)) {
+            mine->offered.store(true, std::memory_order_release);
             rest.rouse(mine);
         }
     } else if (auto* got = std::get_if<core::finish_acquire>(&what)) {
@@ -287,6 +298,8 @@ void session::update_watch(const core::update_watch& what) {
 void session::wait(const std::shared_ptr<call>& mine) {
     const auto answered = [&] { return mine->done.load(std::memory_order_acquire); };
     const auto sent_for = [&] { return mine->sent_for.load(std::memory_order_acquire); };
+    const auto offered = [&] { return mine->offered.load(std::memory_order_acquire); };
+    const auto called = [&] { return answered() || sent_for() || offered(); };
     while (!answered()) {
         if (sent_for()) {
             std::vector<deed> errands;
@@ -296,8 +309,13 @@ void session::wait(const std::shared_ptr<call>& mine) {
                 mine->sent_for.store(false, std::memory_order_relaxed);
             }
             perform(std::move(errands), engines::caller::may_block);
+        } else if (mine->offered.exchange(false, std::memory_order_acq_rel)) {
+            drive([&](core::lock_table& table, clock::time_point now) {
+                table.take_turn(mine->number, now);
+            });
+            yield_until(called);  // if somebody was quicker, it is free again in a moment
         } else if (mine->standing_by.exchange(false, std::memory_order_acq_rel)) {
-            yield_until([&] { return answered() || sent_for(); });
+            yield_until(called);
         } else {
             mine->spot.park();
         }

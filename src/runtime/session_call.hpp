@@ -15,6 +15,8 @@ struct session::call {
     parking_spot spot;
     /// It is about to be this call's turn.
     std::atomic<bool> standing_by{false};
+    /// The lock is free for this call, if it is quick.
+    std::atomic<bool> offered{false};
     /// Whether there are errands, which the session's mutex guards.
     std::atomic<bool> sent_for{false};
     std::vector<deed> errands;

@@ -70,6 +70,9 @@ void context::draw_numbers() {
     contention.longest_backoff = one_of(10ms, 40ms);
     numbers.handover.count = one_of(1U, 3U, 128U);
     numbers.handover.time = one_of(2ms, 10ms, 50ms);
+    numbers.handover.overtakings = one_of(0U, 1U, 4U);
+    numbers.handover.fleeting = one_of(1ms, 1000ms);
+    numbers.longest_awakening = one_of(50us, 2000us, 20000us);
 }
 
 void context::draw_bounds() {
@@ -80,7 +83,7 @@ void context::draw_bounds() {
     // One after the other, each with all its waiting: nobody may need longer than all together.
     const auto longest_round = 2 * numbers.longest_work + 2 * contention.request_timeout +
                                numbers.release_timeout + contention.longest_backoff +
-                               contention.recheck_cap * 2 + 10ms;
+                               contention.recheck_cap * 2 + numbers.longest_awakening + 10ms;
     const auto rounds = how.clients * how.threads * how.rounds;
     // A paused client, a store that is down or whose clock was set back: all pass within this.
     const auto aftermath = 6 * numbers.ttl + contention.outage_patience + 500ms;

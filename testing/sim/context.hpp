@@ -44,6 +44,7 @@ struct setting {
     clock::duration longest_delay{};
     clock::duration longest_hint_delay{};
     clock::duration longest_work{};
+    clock::duration longest_awakening{};
     /// When the faults end.
     clock::time_point faults_until{};
     /// When all must be over.

@@ -12,6 +12,7 @@ enum class what_happens : std::uint8_t {
     // to a client, unless it is paused
     user_acts,
     user_cancels,
+    user_is_awake,
     timer_fires,
     request_times_out,
     reply_arrives,

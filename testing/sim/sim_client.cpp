@@ -75,6 +75,11 @@ void sim_client::process(const happening& event) {
         case what_happens::user_cancels:
             user_cancels(event);
             return;
+        case what_happens::user_is_awake:
+            if (event.detail == users_[event.subject].turn) {
+                table_->take_turn(users_[event.subject].call, now);
+            }
+            break;
         case what_happens::timer_fires:
             if (event.detail == timer_number_) {
                 timer_at_ = clock::time_point::max();
@@ -192,6 +197,7 @@ void sim_client::resume() {
                 break;
             case what_happens::user_acts:
             case what_happens::user_cancels:
+            case what_happens::user_is_awake:
                 queues[4 + event.subject % 4].push_back(event);
                 break;
             default:

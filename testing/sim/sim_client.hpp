@@ -76,6 +76,7 @@ private:
     void perform(const core::send_release& what);
     void perform(const core::update_watch& what);
     void perform(const core::stand_by&) {}
+    void perform(const core::offer_turn& what);
     void perform(const core::finish_acquire& what);
     void perform(const core::finish_release& what);
     void perform(const core::finish_convert& what);

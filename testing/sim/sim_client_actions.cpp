@@ -69,6 +69,25 @@ void sim_client::perform(const core::update_watch& what) {
     world_.net.set_watch(number_, life_, lock_index(what.name), wanted);
 }
 
+/// A thread is awake after a while, and looks whether the lock is still free.
+void sim_client::perform(const core::offer_turn& what) {
+    auto* who = user_of(what.id);
+    if (who == nullptr || who->doing != user::state::waiting) {
+        world_.run.log.violated("every call ends once", "client ", +number_, " offers call ", what.id,
+                                " a turn, and nobody waits for it");
+        return;
+    }
+    handed_over_.reset();
+    happening event;
+    event.what = what_happens::user_is_awake;
+    event.client = number_;
+    event.life = life_;
+    event.subject = static_cast<std::uint32_t>(who - users_.data());
+    event.detail = who->turn;
+    world_.run.log.note("client ", +number_, ": offers ", who->asked.name, " to user ", event.subject);
+    world_.run.after(world_.run.random.between(0us, world_.run.numbers.longest_awakening), event);
+}
+
 void sim_client::perform(const core::finish_acquire& what) {
     auto* who = user_of(what.id);
     if (who == nullptr || who->doing != user::state::waiting) {

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <numeric>
 #include <thread>
@@ -114,6 +116,27 @@ TEST_F(handover_test, another_client_is_not_starved) {
         }
     }
     enough = true;
+}
+
+TEST_F(handover_test, threads_that_come_back_again_and_again_starve_nobody) {
+    constexpr std::size_t threads = 8;
+    constexpr std::uint64_t enough = 50;
+    std::array<std::atomic<std::uint64_t>, threads> holds{};
+    const auto served = [&] {
+        return std::all_of(holds.begin(), holds.end(), [&](const auto& one) { return one >= enough; });
+    };
+    const stopwatch watch;
+    std::vector<std::jthread> crowd;
+    for (auto& mine : holds) {
+        crowd.emplace_back([&] {
+            while (!served() && watch.elapsed() < patience) {
+                const std::scoped_lock guard{stock_};
+                ++mine;
+            }
+        });
+    }
+    crowd.clear();
+    EXPECT_TRUE(served());
 }
 
 TEST_F(handover_test, without_handover_every_hold_is_granted_by_the_store) {

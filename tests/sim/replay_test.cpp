@@ -43,8 +43,8 @@ TEST(Replay, writing_the_trace_changes_nothing) {
 }
 
 TEST(Minimiser, makes_a_failing_plan_smaller_and_keeps_its_failure) {
-    const auto failing = failing_plan("release_assumed");
-    const sim::planted_bug planted{"release_assumed"};
+    const auto failing = failing_plan("abandoned_grant_kept");
+    const sim::planted_bug planted{"abandoned_grant_kept"};
     const auto before = sim::run(failing);
     const auto small = sim::minimise(failing);
     const auto after = sim::run(small);

@@ -31,6 +31,8 @@ table_settings impatient(std::uint64_t seed) {
     settings.contention.recheck_cap = 40ms;
     settings.handover.count = 3;
     settings.handover.time = 20ms;
+    settings.handover.overtakings = 2;
+    settings.handover.fleeting = 5ms;
     settings.observed = true;
     settings.seed = seed;
     return settings;
@@ -162,8 +164,8 @@ private:
             return;
         }
         const auto which = any_of(who.holds);
-        if (which->second.becoming) {
-            pass(100ms);  // its answer comes within the request timeout
+        for (int attempts = 0; which->second.becoming && attempts < 3; ++attempts) {
+            pass(100ms);  // each of its requests is answered within the request timeout
         }
         const auto id = which->first;
         who.holds.erase(which);
@@ -323,17 +325,25 @@ private:
 
     void perform(client& who) {
         for (const auto& action : who.table->take_actions()) {
-            std::visit(overloaded{[&](const send_acquire& one) { send(who, one); },
-                                  [&](const send_renew& one) { send(who, one); },
-                                  [&](const send_release& one) { send(who, one); },
-                                  [&](const update_watch& one) { watch(who, one.name); },
-                                  [&](const stand_by&) {},
-                                  [&](const finish_acquire& one) { finish(who, one); },
-                                  [&](const finish_convert& one) { finish(who, one); },
-                                  [&](const set_validity& one) { extend(who, one); },
-                                  [&](const tell_loss& one) { lose(who, one); }, [](const auto&) {}},
-                       action);
+            std::visit(
+                overloaded{[&](const send_acquire& one) { send(who, one); },
+                           [&](const send_renew& one) { send(who, one); },
+                           [&](const send_release& one) { send(who, one); },
+                           [&](const update_watch& one) { watch(who, one.name); },
+                           [&](const stand_by&) {}, [&](const offer_turn& one) { offer(who, one.id); },
+                           [&](const finish_acquire& one) { finish(who, one); },
+                           [&](const finish_convert& one) { finish(who, one); },
+                           [&](const set_validity& one) { extend(who, one); },
+                           [&](const tell_loss& one) { lose(who, one); }, [](const auto&) {}},
+                action);
         }
+    }
+
+    void offer(client& who, waiter_id call) {
+        post(now_ + std::chrono::microseconds{dice(1000)}, [this, &who, call] {
+            who.table->take_turn(call, now_);
+            perform(who);
+        });
     }
 
     void finish(client& who, const finish_acquire& one) {

@@ -92,6 +92,10 @@ protected:
         table.release_hold(which, linger, now);
         listen();
     }
+    void take_turn(holdfast::core::waiter_id who) {
+        table.take_turn(who, now);
+        listen();
+    }
     void convert(holdfast::core::hold_id which, holdfast::claim_mode to) {
         table.convert(which, to, now);
         listen();
