@@ -75,10 +75,11 @@ lock_table::hold_record* lock_table::vacancy_of(const name_record& where) {
     return found != holds_.end() && found->second.vacant ? &found->second : nullptr;
 }
 
-/// Somebody who has just come takes what the front of the queue has not taken yet.
+/// Somebody who has just come takes what the front of the queue has not taken yet. Not one who asks
+/// once: to it a lock that others wait for is busy, also when it asks for several together.
 bool lock_table::overtake(const waiter& who, name_record& where, clock::time_point now) {
     auto* const hold = vacancy_of(where);
-    if (hold == nullptr || !may_pass_to(who, *hold, where.waiting->queue, now)) {
+    if (hold == nullptr || !who.what.wait || !may_pass_to(who, *hold, where.waiting->queue, now)) {
         return false;
     }
     where.waiting->queue.overtake();
