@@ -9,6 +9,7 @@ sys.path.insert(0, sys.argv[1])
 
 import catalogue  # noqa: E402
 import faults  # noqa: E402
+import goals  # noqa: E402
 import report  # noqa: E402
 import stores  # noqa: E402
 from rounds import Load, Round  # noqa: E402
@@ -65,6 +66,27 @@ class Accounts(unittest.TestCase):
         self.assertFalse({"none", "local", "spin", "script"} & bearing)
 
 
+class Goals(unittest.TestCase):
+    def compared(self, seconds, tail):
+        """A lock against the tutorial's, which takes 3 s and keeps its last buyers waiting for as long."""
+        slow, fast = played("spin", 30, 0), played("holdfast", 30, 0)
+        slow.seconds, slow.latencies = 3.0, [3.0]
+        fast.seconds, fast.latencies = seconds, [tail]
+        return goals.compared([slow, fast])[0]
+
+    def test_three_times_the_speed_with_a_third_of_the_tail_is_the_goal(self):
+        self.assertTrue(self.compared(seconds=1.0, tail=1.0).met)
+
+    def test_less_speed_misses_it(self):
+        self.assertIn("missed", str(self.compared(seconds=1.1, tail=1.0)))
+
+    def test_a_longer_tail_misses_it(self):
+        self.assertIn("missed", str(self.compared(seconds=1.0, tail=1.1)))
+
+    def test_what_was_not_played_is_not_compared(self):
+        self.assertEqual(goals.compared([played("holdfast", 30, 0), played("none", 40, 22)]), [])
+
+
 class Report(unittest.TestCase):
     def setUp(self):
         self.page = report.page([played("none", 40, 22), played("holdfast", 30, 0)], SETTINGS)
@@ -84,6 +106,13 @@ class Report(unittest.TestCase):
     def test_it_needs_nothing_from_elsewhere(self):
         for word in ("http:", "https:", "src=", "@import", "<script"):
             self.assertNotIn(word, self.page)
+
+    def test_it_says_which_goals_were_missed(self):
+        page = report.page([played("spin", 30, 0), played("holdfast", 30, 0)], SETTINGS)
+        self.assertIn("missed", page)
+
+    def test_it_says_when_no_lock_is_the_better_answer(self):
+        self.assertIn("When no lock is the better answer", self.page)
 
     def test_it_says_when_something_went_wrong(self):
         page = report.page([played("holdfast", 31, 0)], SETTINGS)

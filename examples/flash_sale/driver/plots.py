@@ -106,19 +106,23 @@ def ridge(one, place, base, height, bins, span):
 
 
 def courses(rounds):
-    """A small plot for each strategy: units left, orders taken, and how many there should be."""
+    """A small plot for each strategy: units left, orders taken, and how many there should be. Each has its
+    own time: next to the slowest one the others would be a vertical line."""
     columns, width, height = 4, WIDTH / 4, 170
-    longest = max((one.course[-1][0] for one in rounds if one.course), default=1) or 1
     rows = math.ceil(len(rounds) / columns)
-    parts = [course(one, (index % columns) * width, (index // columns) * height, width, height, longest)
+    parts = [course(one, (index % columns) * width, (index // columns) * height, width, height)
              for index, one in enumerate(rounds)]
     return figure(rows * height + 4, parts, label="Stock and orders over time")
 
 
-def course(one, left, top, width, height, longest):
+def course(one, left, top, width, height):
     inner, body, head = width - 34, height - 58, 26
     units = one.load.units
     most = max(units, max((point[1] for point in one.course), default=0), one.sold) * 1.08
+
+    last = max(one.seconds, one.course[-1][0] if one.course else 0)
+    points = [(0.0, 0, units), *one.course, (last, one.sold, one.left)]
+    longest = last or 1
 
     def x_of(seconds):
         return left + 10 + seconds / longest * inner
@@ -126,12 +130,9 @@ def course(one, left, top, width, height, longest):
     def y_of(number):
         return top + head + body - number / most * body
 
-    points = [(0.0, 0, units), *one.course, (max(one.seconds, one.course[-1][0] if one.course else 0),
-                                             one.sold, one.left)]
     stock = " ".join(f"{x_of(t):.1f},{y_of(rest):.1f}" for t, _, rest in points)
     orders = " ".join(f"{x_of(t):.1f},{y_of(taken):.1f}" for t, taken, _ in points)
-    end = points[-1][0]
-    area = f"{x_of(0):.1f},{y_of(0):.1f} {stock} {x_of(end):.1f},{y_of(0):.1f}"
+    area = f"{x_of(0):.1f},{y_of(0):.1f} {stock} {x_of(last):.1f},{y_of(0):.1f}"
     over = "orders over" if one.oversold else "orders"
     return "".join([
         text(left + 10, top + 14, one.strategy.title, "label strong"),
@@ -140,5 +141,5 @@ def course(one, left, top, width, height, longest):
         line(x_of(0), y_of(units), x_of(longest), y_of(units), "limit"),
         line(x_of(0), y_of(0), x_of(longest), y_of(0), "axis"),
         text(x_of(0), top + height - 16, "0 s", "tick"),
-        text(x_of(longest), top + height - 16, f"{longest:.1f} s", "tick", "end"),
+        text(x_of(longest), top + height - 16, f"{longest:.2f} s", "tick", "end"),
     ])

@@ -8,6 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from string import Template
 
+import goals
 import plots
 
 HERE = Path(__file__).resolve().parent
@@ -67,6 +68,16 @@ def banner(results):
         f"{words}</div>")
 
 
+def comparisons(results):
+    """The ratios that the sale is about, with the goals they are held against."""
+    lines = []
+    for one in goals.compared(results):
+        tag = f'<span class="tag {"good" if one.met else "bad"}">{escape(one.goal)}</span>'
+        lines.append(f"<li>{one.buyers:,} buyers: <b>{escape(one.fast)}</b> sold <b>{one.speed:.1f}</b> times "
+                     f"as fast as <b>{escape(one.slow)}</b>, with a p99 of {one.tail:.2f} of its {tag}</li>")
+    return f'<ul class="small">{"".join(lines)}</ul>' if lines else ""
+
+
 def conditions(settings):
     return escape(" · ".join([
         time.strftime("%Y-%m-%d %H:%M"),
@@ -92,6 +103,7 @@ def page(results, settings):
         fault=escape(f", with a fault: {settings.fault}") if settings.fault else "",
         banner=banner(results),
         table=table(results),
+        goals="" if settings.fault else comparisons(results),
         keys=keys(crowds),
         crowd=f"{crowds[-1]:,}",
         throughput=plots.throughput(groups),

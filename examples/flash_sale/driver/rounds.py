@@ -107,8 +107,9 @@ class Progress:
             sys.stderr.write("\r\033[K")
 
 
-def play(market, strategy, load, number, kind=None):
-    """Fills the store, lets the crowd in, watches, and counts."""
+def play(market, strategy, load, tag, label, kind=None):
+    """Fills the store, lets the crowd in, watches, and counts. The tag makes requests of this round
+    different from all others."""
     stock = market.stock_of(strategy)
     stock.fill(load.units, strategy.segments)
     result = Round(strategy, load)
@@ -117,11 +118,11 @@ def play(market, strategy, load, number, kind=None):
     output = market.directory / "purchases"
     command = [market.settings.binaries / "flash_sale_buyers", "--port", market.nginx.port,
                "--path", PATH + strategy.name, "--buyers", load.buyers, "--tries", load.tries,
-               "--tag", f"r{number}", "--deadline", DEADLINE, "--output", output]
+               "--tag", tag, "--deadline", DEADLINE, "--output", output]
     with subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, text=True) as crowd:
         if crowd.stdout.readline().strip() != "go":
             raise RuntimeError("the buyers did not get to the shop")
-        watch(crowd, stock, result, fault)
+        watch(crowd, stock, result, fault, Progress(label))
         if crowd.wait() != 0:
             raise RuntimeError("the buyers gave up")
     if fault and fault.finish():
@@ -135,9 +136,8 @@ def play(market, strategy, load, number, kind=None):
     return result
 
 
-def watch(crowd, stock, result, fault):
+def watch(crowd, stock, result, fault, progress):
     units = result.load.units
-    progress = Progress(f"{result.strategy.name:12} {result.load.buyers:4d} buyers")
     opened = time.monotonic()
     share_sold = 0.0
     while crowd.poll() is None:

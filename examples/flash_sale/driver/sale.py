@@ -1,6 +1,6 @@
 """The flash sale: two instances of a shop behind nginx, a crowd of buyers, a strategy at a time; then
 the accounts, from the store. Exit code 0: what should oversell did, what should not did not, and every
-unit was sold."""
+unit was sold. (`scripts/demo` tells a short story about a counter first, which must come true as well.)"""
 
 import argparse
 import random
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import catalogue
 import faults
+import goals
 import report
 from market import Market
 from rounds import Load, play
@@ -22,8 +23,10 @@ ROOT = HERE.parent.parent.parent
 LOADS = [Load(buyers=200, tries=5, units=800), Load(buyers=3000, tries=1, units=2400)]
 
 
-def arguments():
-    parser = argparse.ArgumentParser(prog="scripts/sale", description=__doc__)
+def arguments(words=None):
+    parser = argparse.ArgumentParser(
+        prog="scripts/demo", description=__doc__.replace("`", ""),
+        epilog="More in docs/flash-sale.md: strategies, faults, and how to read the figures.")
     parser.add_argument("strategies", nargs="*", metavar="STRATEGY",
                         help="only these: " + ", ".join(one.name for one in catalogue.STRATEGIES))
     parser.add_argument("--fault", choices=faults.KINDS, help="something breaks at a random moment")
@@ -31,16 +34,21 @@ def arguments():
     parser.add_argument("--repeat", type=int, default=1, metavar="N", help="all of it so often")
     parser.add_argument("--work", type=int, default=1000, metavar="US",
                         help="what a sale takes besides the stock, in µs (default 1000)")
-    parser.add_argument("--threads", type=int, default=200, help="of each instance (default 200)")
-    parser.add_argument("--connections", type=int, default=8,
+    parser.add_argument("--threads", type=int, default=600, metavar="N",
+                        help="of each instance: so many buyers are at the lock at a time, the others "
+                             "wait in front of the shop (default 600)")
+    parser.add_argument("--connections", type=int, default=8, metavar="N",
                         help="of each instance to each store (default 8)")
     parser.add_argument("--stock", choices=["sqlite", "redis"], default="sqlite",
                         help="where the units are counted (default sqlite)")
-    parser.add_argument("--binaries", type=Path, default=ROOT / "build/release/bin", metavar="DIR")
-    parser.add_argument("--report", type=Path, default=ROOT / "build/sale/report.html", metavar="FILE")
+    parser.add_argument("--binaries", type=lambda word: Path(word).resolve(), metavar="DIR",
+                        default=ROOT / "build/release/bin",
+                        help="where flash_sale and flash_sale_buyers are (default build/release/bin)")
+    parser.add_argument("--report", type=Path, default=ROOT / "build/demo/report.html", metavar="FILE",
+                        help="where the page with the plots goes (default build/demo/report.html)")
     parser.add_argument("--buyers", type=int, choices=[load.buyers for load in LOADS],
                         help="only this crowd")
-    return parser.parse_args()
+    return parser.parse_args(words)
 
 
 def row(result):
@@ -62,23 +70,11 @@ def all_rounds(market, settings):
     if settings.fault:
         chosen = [one for one in chosen if faults.concerns(settings.fault, one)]
         loads = loads[-1:]
-    number = 0
-    for _ in range(settings.repeat):
-        for strategy in chosen:
-            for load in loads:
-                number += 1
-                wait_until("all servers are well", market.well)
-                yield play(market, strategy, load, number, settings.fault)
-
-
-def compared(results, name, other, buyers):
-    """How much faster one strategy was than another in front of the same crowd."""
-    found = {one.strategy.name: one for one in results if one.load.buyers == buyers}
-    if name not in found or other not in found or not found[other].rate:
-        return ""
-    fast, slow = found[name], found[other]
-    return (f"{buyers:4d} buyers: {name} sold {fast.rate / slow.rate:.1f} times as fast as {other}, "
-            f"its p99 is {fast.percentile(0.99) / slow.percentile(0.99):.2f} of the other's")
+    planned = [(strategy, load) for strategy in chosen for load in loads] * settings.repeat
+    for number, (strategy, load) in enumerate(planned, 1):
+        wait_until("all servers are well", market.well)
+        label = f"{number:3d}/{len(planned)} {strategy.name:12} {load.buyers:4d} buyers"
+        yield play(market, strategy, load, f"r{number}", label, settings.fault)
 
 
 def main():
@@ -101,14 +97,12 @@ def main():
         finally:
             market.close()
     if not settings.fault:
-        for buyers in (200, 3000):
-            for pair in (("holdfast", "spin"), ("segmented", "holdfast")):
-                line = compared(results, *pair, buyers)
-                print(line) if line else None
+        for comparison in goals.compared(results):
+            print(comparison)
     settings.report.parent.mkdir(parents=True, exist_ok=True)
     settings.report.write_text(report.page(results, settings))
     wrong = [one for one in results if not one.as_expected]
-    print(f"{len(results)} rounds in {time.monotonic() - began:.0f} s, {len(wrong)} not as expected; "
+    print(f"{len(results)} rounds in {time.monotonic() - began:.0f} s, {len(wrong)} not as expected\n"
           f"report: {settings.report}")
     return 0 if results and not wrong else 1
 

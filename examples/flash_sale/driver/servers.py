@@ -251,7 +251,7 @@ class Nginx(Process):
     def __init__(self, directory, first, second):
         binary = shutil.which("nginx") or "/usr/sbin/nginx"
         if not Path(binary).exists():
-            raise SystemExit("nginx is not installed (scripts/bootstrap sale)")
+            raise SystemExit("nginx is not installed (scripts/bootstrap demo)")
         self.port = free_port()
         configuration = directory / "nginx.conf"
         configuration.write_text(
