@@ -68,7 +68,7 @@ class Accounts(unittest.TestCase):
 
 class Goals(unittest.TestCase):
     def compared(self, seconds, tail):
-        """A lock against the tutorial's, which takes 3 s and keeps its last buyers waiting for as long."""
+        """A lock against the tutorial's, which takes 3 s and lets its last buyer wait as long."""
         slow, fast = played("spin", 30, 0), played("holdfast", 30, 0)
         slow.seconds, slow.latencies = 3.0, [3.0]
         fast.seconds, fast.latencies = seconds, [tail]

@@ -1,4 +1,5 @@
-"""Holds a small sale and opens its report in a real browser: browser_test.py DRIVER BINARIES CHROMIUM."""
+"""Holds a small sale and opens its report in a real browser:
+browser_test.py DRIVER BINARIES CHROMIUM."""
 
 import html.parser
 import json

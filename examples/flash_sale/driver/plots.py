@@ -106,8 +106,8 @@ def ridge(one, place, base, height, bins, span):
 
 
 def courses(rounds):
-    """A small plot for each strategy: units left, orders taken, and how many there should be. Each has its
-    own time: next to the slowest one the others would be a vertical line."""
+    """A small plot for each strategy: units left, orders taken, and how many there should be. Each
+    has its own time: next to the slowest one the others would be a vertical line."""
     columns, width, height = 4, WIDTH / 4, 170
     rows = math.ceil(len(rounds) / columns)
     parts = [course(one, (index % columns) * width, (index // columns) * height, width, height)

@@ -73,8 +73,9 @@ def comparisons(results):
     lines = []
     for one in goals.compared(results):
         tag = f'<span class="tag {"good" if one.met else "bad"}">{escape(one.goal)}</span>'
-        lines.append(f"<li>{one.buyers:,} buyers: <b>{escape(one.fast)}</b> sold <b>{one.speed:.1f}</b> times "
-                     f"as fast as <b>{escape(one.slow)}</b>, with a p99 of {one.tail:.2f} of its {tag}</li>")
+        lines.append(f"<li>{one.buyers:,} buyers: <b>{escape(one.fast)}</b> sold "
+                     f"<b>{one.speed:.1f}</b> times as fast as <b>{escape(one.slow)}</b>; its p99 is "
+                     f"{one.tail:.2f} of the other's {tag}</li>")
     return f'<ul class="small">{"".join(lines)}</ul>' if lines else ""
 
 

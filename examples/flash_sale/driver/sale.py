@@ -1,6 +1,7 @@
 """The flash sale: two instances of a shop behind nginx, a crowd of buyers, a strategy at a time; then
 the accounts, from the store. Exit code 0: what should oversell did, what should not did not, and every
-unit was sold. (`scripts/demo` tells a short story about a counter first, which must come true as well.)"""
+unit was sold. (`scripts/demo` first tells a short story about a counter, which must come true as
+well.)"""
 
 import argparse
 import random
