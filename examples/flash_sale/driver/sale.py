@@ -35,9 +35,9 @@ def arguments(words=None):
     parser.add_argument("--repeat", type=int, default=1, metavar="N", help="all of it so often")
     parser.add_argument("--work", type=int, default=1000, metavar="US",
                         help="what a sale takes besides the stock, in µs (default 1000)")
-    parser.add_argument("--threads", type=int, default=600, metavar="N",
+    parser.add_argument("--threads", type=int, default=800, metavar="N",
                         help="of each instance: so many buyers are at the lock at a time, the others "
-                             "wait in front of the shop (default 600)")
+                             "wait in front of the shop (default 800)")
     parser.add_argument("--connections", type=int, default=8, metavar="N",
                         help="of each instance to each store (default 8)")
     parser.add_argument("--stock", choices=["sqlite", "redis"], default="sqlite",

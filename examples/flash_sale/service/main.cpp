@@ -92,7 +92,7 @@ void serve(const settings& how) {
                                 .quorum = quorum.get(),
                                 .numbers = &numbers,
                                 .spin_address = how.spin,
-                                .connections = how.connections,
+                                .spin_connections = how.server.threads,
                                 .lease = {.ttl = std::chrono::milliseconds{how.ttl_ms}},
                                 .patience = std::chrono::milliseconds{how.patience_ms},
                                 .work = std::chrono::microseconds{how.work_us},

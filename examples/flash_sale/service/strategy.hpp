@@ -63,7 +63,9 @@ struct shop {
     order_numbers* numbers{};
     /// Of the store that the tutorial's lock lives in.
     std::string spin_address;
-    std::size_t connections{8};
+    /// As many as there are threads: a holder that waits for a connection behind those who ask for the
+    /// lock would make the tutorial's lock look worse than it is.
+    std::size_t spin_connections{200};
     holdfast::lease_options lease{};
     std::chrono::milliseconds patience{60'000};
     /// What selling a unit takes besides the stock: a price, a risk check, a reservation elsewhere.

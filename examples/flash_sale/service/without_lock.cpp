@@ -40,7 +40,7 @@ private:
 class tutorial_spin final : public strategy {
 public:
     explicit tutorial_spin(const shop& in)
-        : shop_{in}, connections_{in.connections, [&] {
+        : shop_{in}, connections_{in.spin_connections, [&] {
                                       return std::make_unique<redis_link>(shop_.spin_address);
                                   }} {}
 
