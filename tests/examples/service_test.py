@@ -81,6 +81,13 @@ class Service(unittest.TestCase):
         self.assertIn("no strategy is called hope", self.shop.get(f"{SALE}/hope"))
         self.assertIn("try /redis", self.shop.get("/elsewhere"))
 
+    def test_a_second_one_on_the_same_port_is_not_taken_for_ready(self):
+        twin = Instance(PROGRAM, self.shop.port, self.configuration.parent / "twin",
+                        {"config": self.configuration})
+        twin.directory.mkdir()
+        with self.assertRaisesRegex(RuntimeError, "in use"):
+            twin.start()
+
     def test_it_ends_with_its_requests_answered_and_its_lock_given_back(self):
         self.sqlite.fill(10, 1)
         self.redis.ask("SET", "RedisDistributedLock", "somebody else")

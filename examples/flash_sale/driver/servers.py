@@ -63,7 +63,8 @@ def raise_file_limit(wanted=16384):
 
 
 class Process:
-    """A child that does not outlive us. Ended by its own id, never by name."""
+    """A child that does not outlive us. Ended by its own id, never by name. `ready` has to recognise
+    the child: on the port it wanted somebody else may answer, another sale for example."""
 
     def __init__(self, name, command, directory):
         self.name, self.command, self.directory = name, [str(word) for word in command], directory
@@ -164,7 +165,7 @@ class Redis(Process):
 
     def ready(self):
         try:
-            return self.ask("PING") == "PONG"
+            return f"process_id:{self.child.pid}\r" in self.ask("INFO", "server")
         except (OSError, RuntimeError):
             return False
 
@@ -191,6 +192,11 @@ class Instance(Process):
         self.port = port
         words = [word for name, value in options.items() for word in (f"--{name}", value)]
         super().__init__(f"shop-{port}", [binary, "--port", port, *words], directory)
+        self.said_before = 0
+
+    def start(self):
+        self.said_before = self.log.stat().st_size if self.log.exists() else 0
+        super().start()
 
     def get(self, path):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
@@ -201,6 +207,8 @@ class Instance(Process):
             connection.close()
 
     def ready(self):
+        if b"ready on" not in self.log.read_bytes()[self.said_before:]:
+            return False
         try:
             return "up" in self.get("/health")
         except OSError:
@@ -260,5 +268,9 @@ class Nginx(Process):
                                    directory / "nginx-errors.log"], directory)
 
     def ready(self):
+        # Written when the port is ours.
+        file = self.directory / "nginx.pid"
+        if not file.exists() or file.read_text().strip() != str(self.child.pid):
+            return False
         with socket.socket() as probe:
             return probe.connect_ex(("127.0.0.1", self.port)) == 0
