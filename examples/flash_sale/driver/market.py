@@ -1,6 +1,6 @@
 """Everything that a sale needs, running: stores, two instances, nginx in front of them."""
 
-from servers import Instance, Nginx, Redis, Sentinel, wait_until, wanted_or_free
+from servers import Instance, Nginx, Redis, Sentinel, free_port, wait_until, wanted_or_free
 from stores import RedisStock, SqliteStock
 
 
@@ -31,11 +31,13 @@ class Market:
         self.redis = RedisStock(self.stock_redis)
 
     def open_instance(self, port, options, tries=5):
-        """On the tutorials' port, or on another one if somebody is quicker."""
+        """On the tutorials' port, or on another one if somebody is quicker. Not when something is going
+        to break: while an instance is down another sale would take the port that everybody wants."""
+        pick = (lambda _: free_port()) if self.settings.fault else wanted_or_free
         program = self.settings.binaries / "flash_sale"
         for left in reversed(range(tries)):
             try:
-                return self.started(Instance(program, wanted_or_free(port), self.directory, options))
+                return self.started(Instance(program, pick(port), self.directory, options))
             except RuntimeError as error:
                 if "in use" not in str(error) or not left:
                     raise
