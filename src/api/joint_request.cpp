@@ -1,50 +1,54 @@
 #include <api/joint_request.hpp>
 
+#include <core/joint_acquisition.hpp>
+
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 namespace holdfast::detail {
 
 namespace {
 
-/// How long a call whose time is over waits for what it gives back. Mostly that is confirmed by then,
-/// so that a caller which gave up finds the locks free.
-constexpr std::chrono::milliseconds rollback_patience{50};
+using core::joint_acquisition;
 
-/// What was taken so far, given back unless it is kept.
+/// What was taken so far, by its number; given back unless it is kept.
 class partial_hold {
 public:
-    partial_hold() = default;
+    explicit partial_hold(std::size_t count) : taken_(count) {}
     partial_hold(const partial_hold&) = delete;
     partial_hold& operator=(const partial_hold&) = delete;
-    ~partial_hold() {
-        if (!taken_.empty()) {
-            release_together(taken_, clock::now() + rollback_patience);
-        }
-    }
+    ~partial_hold() { give_back(std::move(taken_)); }
 
-    void add(std::shared_ptr<hold> one) { taken_.push_back(std::move(one)); }
-    [[nodiscard]] std::size_t size() const noexcept { return taken_.size(); }
-    [[nodiscard]] const hold* lost_member() const noexcept {
-        for (const auto& one : taken_) {
-            if (one->loss() != errc{}) {
-                return one.get();
-            }
+    void put(std::size_t which, std::shared_ptr<hold> one) { taken_[which] = std::move(one); }
+    void give_back(const std::vector<std::size_t>& which) {
+        std::vector<std::shared_ptr<hold>> some;
+        some.reserve(which.size());
+        for (const auto one : which) {
+            some.push_back(std::move(taken_[one]));
         }
-        return nullptr;
+        give_back(std::move(some));
     }
+    /// The first that is over, or their number.
+    [[nodiscard]] std::size_t first_lost() const noexcept {
+        const auto lost = [](const auto& one) { return one->loss() != errc{}; };
+        return static_cast<std::size_t>(std::find_if(taken_.begin(), taken_.end(), lost) -
+                                        taken_.begin());
+    }
+    [[nodiscard]] errc loss(std::size_t which) const noexcept { return taken_[which]->loss(); }
     [[nodiscard]] std::vector<std::shared_ptr<hold>> keep() noexcept {
         return std::exchange(taken_, {});
     }
 
 private:
+    static void give_back(std::vector<std::shared_ptr<hold>> some) noexcept {
+        std::erase(some, nullptr);
+        if (!some.empty()) {
+            release_together(some, clock::now() + joint_acquisition::last_moment);
+        }
+    }
+
     std::vector<std::shared_ptr<hold>> taken_;
 };
-
-[[nodiscard]] bool time_is_up(const patience& how_long) {
-    return how_long.deadline && clock::now() >= *how_long.deadline;
-}
 
 /// What one call of `take_all` wants.
 struct joint_wish {
@@ -79,84 +83,43 @@ constexpr std::size_t most_together = 64;
     return names.size() - 1;
 }
 
-[[nodiscard]] std::vector<core::claim> claims_of(const joint_wish& what, std::size_t first,
-                                                 std::size_t count) {
+void wait_for(const joint_wish& what, std::size_t which, joint_acquisition& way, partial_hold& taken) {
+    const auto& [where, name] = what.targets[which];
+    auto got = where->acquire(claim_for(*where, name, what.options, {}, what.how_long), what.stop);
+    if (got.taken) {
+        taken.put(which, std::move(got.taken));
+        way.on_taken(which);
+    }
+    way.on_answered(got.error);
+}
+
+void ask_together(const joint_wish& what, const std::vector<std::size_t>& which, joint_acquisition& way,
+                  partial_hold& taken) {
     std::vector<core::claim> claims;
-    for (auto index = first; index < first + count; ++index) {
-        const auto& [where, name] = what.targets[index];
+    for (const auto one : which) {
+        const auto& [where, name] = what.targets[one];
         claims.push_back(claim_for(*where, name, what.options, {}, patience::none()));
     }
-    return claims;
-}
-
-/// By when a request must be answered: the caller's time, or a moment more rather than be cut off while
-/// the answer is coming.
-[[nodiscard]] clock::time_point answer_by(const patience& how_long) {
-    if (!how_long.deadline) {
-        return clock::time_point::max();
-    }
-    return std::max<clock::time_point>(*how_long.deadline, clock::now() + rollback_patience);
-}
-
-/// Waits for `targets[taken.size()]` … `targets[end − 1]`, one after the other, in order: whoever waits
-/// holds only what comes before.
-[[nodiscard]] bool take_one_by_one(const joint_wish& what, std::size_t end, partial_hold& taken) {
-    while (taken.size() < end) {
-        if (taken.size() > 0 && time_is_up(what.how_long)) {
-            return false;
-        }
-        const auto& [where, name] = what.targets[taken.size()];
-        auto one = take(where, name, what.options, {}, what.how_long, what.stop);
-        if (!one) {
-            return false;
-        }
-        taken.add(std::move(one));
-    }
-    return true;
-}
-
-/// Asks for the next `count` in one request. All of them are taken, or none, and then it says how many
-/// to wait for one by one before the rest is worth asking for again; nothing: the call is over.
-[[nodiscard]] std::optional<std::size_t> take_together(const joint_wish& what, std::size_t count,
-                                                       partial_hold& taken) {
-    const auto claims = claims_of(what, taken.size(), count);
-    auto& where = *what.targets[taken.size()].where;
-    auto got = where.acquire_together(claims, answer_by(what.how_long), what.stop);
-    if (got.taken.size() == count) {
-        for (auto& one : got.taken) {
-            taken.add(std::move(one));
-        }
-        return 0;
-    }
-    partial_hold given_back;
-    for (auto& one : got.taken) {
-        given_back.add(std::move(one));
-    }
-    const bool busy = got.error.code == errc::busy;
-    if (got.error.code == errc::cancelled || (busy && !what.how_long.wait)) {
-        return std::nullopt;
-    }
-    const bool may_pass =
-        got.error.code == errc::store_unavailable || got.error.code == errc::outcome_unknown;
-    if (!busy && (!what.how_long.wait || !may_pass)) {
-        got.error.raise(describe(where, claims.front().name));
-    }
-    // A store that does not answer is waited for as by everybody.
-    return busy ? got.busy + 1 : 1;
-}
-
-/// Asks for as many as possible in one request, and waits for the first that is busy as everybody does,
-/// in the line of its name; then asks for the rest in one request again. So whoever waits makes
-/// progress like a plain contender: what it has waited for it holds.
-[[nodiscard]] bool take_in_order(const joint_wish& what, partial_hold& taken) {
-    while (taken.size() < what.targets.size()) {
-        const auto count = how_many_together(what, taken.size());
-        const auto one_by_one = count > 1 ? take_together(what, count, taken) : 1;
-        if (!one_by_one || !take_one_by_one(what, taken.size() + *one_by_one, taken)) {
-            return false;
+    auto& where = *what.targets[which.front()].where;
+    auto got = where.acquire_together(claims, way.answer_by(clock::now()), what.stop);
+    for (std::size_t index = 0; index < which.size(); ++index) {
+        if (got.taken[index]) {
+            taken.put(which[index], std::move(got.taken[index]));
+            way.on_taken(which[index]);
         }
     }
-    return true;
+    way.on_answered(got.error, got.busy);
+}
+
+/// True: all of them are held, and valid.
+[[nodiscard]] bool check(joint_acquisition& way, const partial_hold& taken, std::size_t count) {
+    const auto gone = taken.first_lost();
+    if (gone == count) {
+        return true;
+    }
+    way.on_lost(gone, {taken.loss(gone), "it was lost before the last of the others was there"},
+                clock::now());
+    return false;
 }
 
 }  // namespace
@@ -164,20 +127,39 @@ constexpr std::size_t most_together = 64;
 std::shared_ptr<joint_hold> take_all(const std::vector<joint_target>& targets,
                                      const lease_options& options, const patience& how_long,
                                      const std::stop_token& stop) {
+    using kind = joint_acquisition::move::kind;
+    const joint_wish what{targets, options, how_long, stop};
+    joint_acquisition way{targets.size(), {how_long.wait, how_long.deadline}, [&](std::size_t first) {
+                              return how_many_together(what, first);
+                          }};
+    partial_hold taken{targets.size()};
     while (true) {
-        partial_hold taken;
-        if (!take_in_order({targets, options, how_long, stop}, taken)) {
-            return nullptr;
+        if (stop.stop_requested()) {
+            way.cancel();
         }
-        const auto* const gone = taken.lost_member();
-        if (gone == nullptr) {
-            return std::make_shared<joint_hold>(taken.keep(), options.release_timeout);
-        }
-        // The first ones may have ended while we waited for the last: a lease without renewal, or one
-        // that was revoked.
-        if (!how_long.wait || time_is_up(how_long)) {
-            failure{gone->loss(), "it was lost before the last of the others was there"}.raise(
-                describe(*gone->from(), gone->name()));
+        const auto move = way.next(clock::now());
+        switch (move.what) {
+            case kind::ask_together:
+                ask_together(what, move.which, way, taken);
+                break;
+            case kind::wait_for:
+                wait_for(what, move.which.front(), way, taken);
+                break;
+            case kind::give_back:
+                taken.give_back(move.which);
+                way.on_given_back();
+                break;
+            case kind::check:
+                if (check(way, taken, targets.size())) {
+                    return std::make_shared<joint_hold>(taken.keep(), options.release_timeout);
+                }
+                break;
+            case kind::end:
+                if (move.why) {
+                    const auto& [where, name] = targets[move.which.front()];
+                    move.why.raise(describe(*where, name));
+                }
+                return nullptr;
         }
     }
 }

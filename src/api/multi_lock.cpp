@@ -1,10 +1,9 @@
 #include <holdfast/multi_lock.hpp>
 
 #include <api/joint_request.hpp>
+#include <core/joint_acquisition.hpp>
 #include <holdfast/client.hpp>
 
-#include <algorithm>
-#include <tuple>
 #include <utility>
 
 namespace holdfast {
@@ -15,22 +14,21 @@ namespace {
 
 using detail::joint_target;
 
-/// A lock is the same in every client of its store, so its store's address and its name are what it is
-/// sorted by, and what makes it a double of another.
-[[nodiscard]] auto rank(const joint_target& which) noexcept {
-    return std::tie(which.where->address(), which.name);
+/// In the order in which they are taken, doubles dropped.
+[[nodiscard]] std::vector<joint_target> in_order(const std::vector<joint_target>& targets) {
+    std::vector<core::joint_place> places;
+    places.reserve(targets.size());
+    for (const auto& one : targets) {
+        places.push_back({one.where->address(), one.name});
+    }
+    std::vector<joint_target> result;
+    for (const auto index : core::joint_order(places)) {
+        result.push_back(targets[index]);
+    }
+    return result;
 }
 
-void sort_and_drop_doubles(std::vector<joint_target>& targets) {
-    std::stable_sort(targets.begin(), targets.end(),
-                     [](const auto& left, const auto& right) { return rank(left) < rank(right); });
-    targets.erase(
-        std::unique(targets.begin(), targets.end(),
-                    [](const auto& left, const auto& right) { return rank(left) == rank(right); }),
-        targets.end());
-}
-
-[[nodiscard]] std::vector<joint_target> checked(std::vector<joint_target> targets,
+[[nodiscard]] std::vector<joint_target> checked(const std::vector<joint_target>& targets,
                                                 const lease_options& options) {
     if (targets.empty()) {
         failure{errc::invalid_argument, "it needs at least one name"}.raise("multi_lock");
@@ -38,8 +36,7 @@ void sort_and_drop_doubles(std::vector<joint_target>& targets) {
     for (const auto& one : targets) {
         detail::check(*one.where, one.name, options);
     }
-    sort_and_drop_doubles(targets);
-    return targets;
+    return in_order(targets);
 }
 
 [[nodiscard]] std::vector<joint_target> targets_on(client& store, std::vector<std::string> names) {

@@ -31,6 +31,10 @@ enum class bug : std::uint8_t {
     quorum_tokens_not_shared,     ///< the largest token is not written to the other members
     quorum_undoes_nothing,        ///< what a failed round got is kept
     quorum_counts_the_gone,       ///< a member that knows nothing of a hold renews it
+    joint_unsorted,               ///< several names are taken in the order in which they were written
+    joint_rollback_forgets_one,   ///< the last of those taken is not given back
+    joint_rollback_cancelled,     ///< a caller that gave up does not give back either
+    joint_refusal_not_told,       ///< one is taken here: those asked for with it never hear of it
 };
 
 #ifdef HOLDFAST_PLANTED_BUGS

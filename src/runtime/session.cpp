@@ -119,7 +119,7 @@ void session::carry_out(core::action& what, aftermath& rest) {
         }
         if constexpr (std::is_same_v<std::remove_cvref_t<decltype(errand)>, core::send_acquire>) {
             if (auto* const together = mine->together) {
-                together->push_back(std::forward<decltype(errand)>(errand));
+                together->keep(std::forward<decltype(errand)>(errand));
                 return;
             }
         }

@@ -51,7 +51,7 @@ public:
     /// Whether the store can be asked for plain locks of these names in one request.
     [[nodiscard]] bool acquires_together(const std::vector<std::string>& names);
     struct acquired_together {
-        /// Those that were granted: all of them, unless there is an error.
+        /// As many as there are claims; null: not granted. All were, unless there is an error.
         std::vector<std::shared_ptr<hold>> taken;
         /// `errc::busy`: which claim somebody is in the way of.
         std::size_t busy{};
@@ -131,9 +131,9 @@ private:
         [[nodiscard]] bool is_self(core::waiter_id who) const noexcept;
         void rouse(const std::shared_ptr<call>& who);
     };
-    struct joint_question;
-    void send_together(const std::shared_ptr<joint_question>& what);
-    void answer_together(const joint_question& what, const engines::acquire_all_reply& reply);
+    struct joint_call;
+    void send_together(const std::shared_ptr<joint_call>& what);
+    void answer_together(joint_call& what, const engines::acquire_all_reply& reply);
     template <class Step>
     void drive(const Step& step, std::shared_ptr<call> self = nullptr);
     void collect(aftermath& rest);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <core/joint_question.hpp>
 #include <runtime/parking.hpp>
 #include <runtime/session.hpp>
 
@@ -21,7 +22,7 @@ struct session::call {
     std::atomic<bool> sent_for{false};
     std::vector<deed> errands;
     /// Not null: what it asks for goes here, to be sent together with what others ask for.
-    std::vector<core::send_acquire>* together{};
+    core::joint_question* together{};
     const core::claim* asked{};
     // The answer: written before `done` is set, read after.
     std::atomic<bool> done{false};
