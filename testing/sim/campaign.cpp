@@ -103,12 +103,21 @@ const std::vector<std::string_view>& quorum_bug_names() {
     return names;
 }
 
+const std::vector<std::string_view>& joint_bug_names() {
+    // In the order of `core::bug`, after those above.
+    static const std::vector<std::string_view> names{"joint_unsorted", "joint_rollback_forgets_one",
+                                                     "joint_rollback_cancelled",
+                                                     "joint_refusal_not_told"};
+    return names;
+}
+
 planted_bug::planted_bug(std::string_view name) {
     if (name.empty()) {
         return;
     }
     auto names = bug_names();
     names.insert(names.end(), quorum_bug_names().begin(), quorum_bug_names().end());
+    names.insert(names.end(), joint_bug_names().begin(), joint_bug_names().end());
     const auto found = std::find(names.begin(), names.end(), name);
     if (found == names.end()) {
         throw std::invalid_argument{"no bug is called " + std::string{name}};

@@ -169,6 +169,14 @@ void member_link::acquire(engines::acquire_request request, engines::call how,
         failed<engines::acquire_reply>);
 }
 
+void member_link::acquire_all(std::vector<engines::acquire_request> all, engines::call how,
+                              engines::completion<engines::acquire_all_reply> done) {
+    exchange<engines::acquire_all_reply>(
+        how, std::move(done),
+        [this, all = std::move(all)] { return member_.store().acquire_all(all, member_.local(), {}); },
+        failed<engines::acquire_all_reply>);
+}
+
 void member_link::renew(std::vector<engines::renew_request> batch, engines::call how,
                         engines::completion<std::vector<engines::renew_reply>> done) {
     const auto size = batch.size();
@@ -218,18 +226,21 @@ void member_link::latch(engines::latch_request, engines::call,
 
 std::unique_ptr<engines::subscription> member_link::watch(std::string, lock_kind,
                                                           std::function<void()> hint) {
-    hint_ = std::make_shared<std::function<void()>>(std::move(hint));
-    return std::make_unique<quiet_subscription>(hint_);
+    std::erase_if(hints_, [](const auto& one) { return !*one; });
+    hints_.push_back(std::make_shared<std::function<void()>>(std::move(hint)));
+    return std::make_unique<quiet_subscription>(hints_.back());
 }
 
 void member_link::send_hint() {
-    if (!hint_ || (quality_.lost_one_in != 0 && stage_.one_in(quality_.lost_one_in))) {
+    if (hints_.empty() || (quality_.lost_one_in != 0 && stage_.one_in(quality_.lost_one_in))) {
         return;
     }
-    deliver(stage_.now() + delay(), [hint = hint_] {
-        // A copy: it may end the watch that it belongs to.
-        if (const auto tell = *hint) {
-            tell();
+    deliver(stage_.now() + delay(), [hints = hints_] {
+        for (const auto& one : hints) {
+            // A copy: it may end the watch that it belongs to.
+            if (const auto tell = *one) {
+                tell();
+            }
         }
     });
 }

@@ -76,6 +76,11 @@ public:
 
     void acquire(engines::acquire_request request, engines::call how,
                  engines::completion<engines::acquire_reply> done) override;
+    [[nodiscard]] bool acquires_together(const std::vector<std::string>&) const override {
+        return true;
+    }
+    void acquire_all(std::vector<engines::acquire_request> all, engines::call how,
+                     engines::completion<engines::acquire_all_reply> done) override;
     void renew(std::vector<engines::renew_request> batch, engines::call how,
                engines::completion<std::vector<engines::renew_reply>> done) override;
     void release(engines::release_request request, engines::call how,
@@ -114,7 +119,8 @@ private:
     engines::store_instance answered_by_;
     clock::time_point last_request_{};
     clock::time_point last_reply_{};
-    std::shared_ptr<std::function<void()>> hint_;
+    /// Of every watch; empty: that one has ended.
+    std::vector<std::shared_ptr<std::function<void()>>> hints_;
 };
 
 }  // namespace holdfast::testing::sim
