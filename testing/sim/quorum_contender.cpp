@@ -43,7 +43,7 @@ void quorum_referee::check_token(fencing_token token) {
         complain("two holds have token " + std::to_string(token.value));
     }
     // With clocks beyond the bound a grant may be over before its holder hears of it.
-    if (plan_.drift == quorum_plan::clocks::within_bound && token <= largest_granted_) {
+    if (plan_.clocks_are_trusted() && token <= largest_granted_) {
         complain("token " + std::to_string(token.value) + " was granted after " +
                  std::to_string(largest_granted_.value));
     }
@@ -55,8 +55,7 @@ void quorum_referee::granted(std::uint32_t client, fencing_token token,
     check_token(token);
     holds_by_token_[token.value] = result_.grants;
     largest_granted_ = std::max(largest_granted_, token);
-    const bool promised = plan_.drift == quorum_plan::clocks::within_bound &&
-                          plan_.members != quorum_plan::restarts::forget;
+    const bool promised = plan_.clocks_are_trusted() && plan_.members != quorum_plan::restarts::forget;
     for (const auto& [other, until] : beliefs_) {
         if (other == client || until <= stage_.now()) {
             continue;
@@ -81,8 +80,7 @@ void quorum_referee::written(fencing_token token) {
         return;
     }
     const auto grant = holds_by_token_[token.value];
-    if (plan_.drift == quorum_plan::clocks::within_bound && nothing_forgotten() &&
-        grant < last_grant_written_) {
+    if (plan_.clocks_are_trusted() && nothing_forgotten() && grant < last_grant_written_) {
         complain("a late write with token " + std::to_string(token.value) + " was accepted");
     }
     last_grant_written_ = std::max(last_grant_written_, grant);

@@ -18,7 +18,9 @@ class quorum_member {
 public:
     quorum_member(quorum_stage& stage, std::size_t number, double rate, clock::duration wall_offset);
 
-    [[nodiscard]] clock::time_point local() const noexcept { return clock_.shows(stage_.now()); }
+    [[nodiscard]] clock::time_point local() const noexcept {
+        return clock_.shows(stage_.now()) + stepped_;
+    }
     [[nodiscard]] bool up() const noexcept { return up_; }
     /// Requests that arrive while it stands still wait for this.
     [[nodiscard]] clock::time_point awake_at() const noexcept { return awake_at_; }
@@ -26,6 +28,8 @@ public:
     [[nodiscard]] clock::time_point since() const noexcept { return since_; }
     [[nodiscard]] engines::memory::store_model& store() noexcept { return *store_; }
 
+    /// Its clock jumps; backward if negative.
+    void step_clock(clock::duration by) noexcept { stepped_ += by; }
     void stand_still(clock::duration how_long) { awake_at_ = stage_.now() + how_long; }
     enum class memory : std::uint8_t { kept, lost };
     void restart(clock::duration down_for, memory data);
@@ -41,6 +45,7 @@ private:
     quorum_stage& stage_;
     std::size_t number_;
     uneven_clock clock_;
+    clock::duration stepped_{};
     clock::duration wall_offset_;
     std::unique_ptr<engines::memory::store_model> store_;
     std::vector<member_link*> links_;

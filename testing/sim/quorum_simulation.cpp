@@ -15,6 +15,8 @@ namespace {
 /// Half of what the quorum allows for: two clocks differ by twice as much.
 constexpr double usual_rate = 0.004;
 constexpr double wild_rate = 0.05;
+/// What the quorum allows for beside the rates, for all jumps of a member together.
+constexpr clock::duration allowed_jumps = 2ms;
 constexpr std::uint64_t most_events = 400'000;
 
 class quorum_world {
@@ -66,6 +68,7 @@ private:
         for (std::size_t number = 0; number < members_count_; ++number) {
             members_.push_back(
                 std::make_unique<quorum_member>(stage_, number, rate(), stage_.between(-500ms, 500ms)));
+            jumps_left_.push_back(allowed_jumps);
         }
     }
 
@@ -86,7 +89,7 @@ private:
 
     void strike() {
         auto& member = *members_[stage_.pick(static_cast<std::uint32_t>(members_.size()))];
-        switch (stage_.pick(3)) {
+        switch (stage_.pick(4)) {
             case 0:
                 member.stand_still(stage_.between(1ms, 2 * terms_.ttl));
                 break;
@@ -96,11 +99,29 @@ private:
                                    ? quorum_member::memory::kept
                                    : quorum_member::memory::lost);
                 break;
+            case 2:
+                jump();
+                break;
             default: {
                 auto& client =
                     *contenders_[stage_.pick(static_cast<std::uint32_t>(contenders_.size()))];
                 client.pause(stage_.between(1ms, 2 * terms_.ttl));
                 break;
+            }
+        }
+    }
+
+    /// Some members' clocks at once, in one direction: they all asked the same server for the time.
+    void jump() {
+        const bool forward = stage_.one_in(2);
+        for (std::size_t number = 0; number < members_.size(); ++number) {
+            const auto most = plan_.jumps == quorum_plan::steps::within_bound
+                                  ? jumps_left_[number]
+                                  : clock::duration{terms_.ttl};
+            const auto by = stage_.between(0ms, most);
+            if (stage_.one_in(2)) {
+                jumps_left_[number] -= by;
+                members_[number]->step_clock(forward ? by : -by);
             }
         }
     }
@@ -127,6 +148,7 @@ private:
     contention_terms terms_;
     network_quality quality_;
     std::vector<std::unique_ptr<quorum_member>> members_;
+    std::vector<clock::duration> jumps_left_;
     std::vector<std::unique_ptr<quorum_contender>> contenders_;
 };
 

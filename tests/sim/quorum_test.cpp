@@ -103,6 +103,16 @@ TEST(QuorumSimulation, clocks_beyond_the_bound_let_two_in_and_the_token_settles_
     EXPECT_GT(all.stale_writes_refused, 0U);
 }
 
+/// The same by a jump: an administrator sets the clocks, or a server of the time is wrong.
+TEST(QuorumSimulation, clocks_that_jump_beyond_the_bound_let_two_in_and_the_token_settles_it) {
+    const auto all = play({.jumps = quorum_plan::steps::beyond_bound}, 20'000, [](const tally& seen) {
+        return seen.overlaps > 20 && seen.stale_writes_refused > 20;
+    });
+    EXPECT_TRUE(all.violation.empty()) << "seed " << all.violating_seed << ": " << all.violation;
+    EXPECT_GT(all.overlaps, 0U);
+    EXPECT_GT(all.stale_writes_refused, 0U);
+}
+
 class PlantedQuorumBug : public ::testing::TestWithParam<std::string_view> {};
 
 TEST_P(PlantedQuorumBug, is_found) {

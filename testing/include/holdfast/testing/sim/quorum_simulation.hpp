@@ -12,11 +12,20 @@ struct quorum_plan {
         within_bound,  ///< rates differ by less than the quorum's allowance for drift
         beyond_bound,  ///< by ten times that
     } drift{clocks::within_bound};
+    /// How far members' clocks jump, forward and backward, now and then.
+    enum class steps : std::uint8_t {
+        within_bound,  ///< by no more, all together, than the quorum's allowance for drift
+        beyond_bound,  ///< by up to a ttl, several members at once
+    } jumps{steps::within_bound};
     enum class restarts : std::uint8_t {
         keep,           ///< members restart with what they granted
         forget,         ///< empty, and vote at once
         forget_wisely,  ///< empty, and the quorum has a restart_grace
     } members{restarts::keep};
+
+    [[nodiscard]] bool clocks_are_trusted() const noexcept {
+        return drift == clocks::within_bound && jumps == steps::within_bound;
+    }
 };
 
 struct quorum_result {
@@ -32,7 +41,7 @@ struct quorum_result {
 
 /// Several clients contend for one lock over three or five members, in virtual time: requests and
 /// answers are slow, come late or get lost, members stop, crash and restart, clients are paused between
-/// looking at their lease and writing, clocks run unevenly and show different times.
+/// looking at their lease and writing, clocks run unevenly, jump and show different times.
 [[nodiscard]] quorum_result run(const quorum_plan& what);
 
 }  // namespace holdfast::testing::sim
