@@ -1,4 +1,5 @@
-# What is installed, and how others find it: holdfast-config.cmake (find_package) and holdfast.pc.
+# What is installed, and how others find it: holdfast-config.cmake (find_package), holdfast.pc and, for
+# each guard, holdfast-guard-<store>.pc.
 include(CMakePackageConfigHelpers)
 
 get_property(holdfast_engines GLOBAL PROPERTY HOLDFAST_ENGINES)
@@ -84,3 +85,22 @@ endif()
 list(JOIN pc_requires " " pc_requires)
 configure_file(${PROJECT_SOURCE_DIR}/packaging/holdfast.pc.in ${PROJECT_BINARY_DIR}/holdfast.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/holdfast.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# Each guard has a file of its own: who checks at one database need not have the others' libraries.
+set(pc_guard_sqlite "SQLite" sqlite3)
+set(pc_guard_postgres "PostgreSQL" libpq)
+set(pc_guard_mysql "MySQL and MariaDB" libmariadb)
+set(pc_guard_redis "Redis" hiredis)
+foreach(guard IN LISTS holdfast_guards)
+    list(GET pc_${guard} 0 database)
+    string(REPLACE "_" "-" pc_name "holdfast-${guard}")
+    set(pc_description "Checks at the resource for holdfast's locks: ${database}")
+    set(pc_requires "holdfast = ${PROJECT_VERSION}")
+    if(holdfast_is_static)
+        list(GET pc_${guard} 1 library)
+        string(APPEND pc_requires ", ${library}")
+    endif()
+    configure_file(${PROJECT_SOURCE_DIR}/packaging/holdfast-guard.pc.in
+        ${PROJECT_BINARY_DIR}/${pc_name}.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/${pc_name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()
