@@ -93,15 +93,6 @@ template <class Decode>
     return reply.result == acquire_reply::outcome::busy || reply.error.code == errc::outcome_unknown;
 }
 
-class redis_subscription final : public subscription {
-public:
-    explicit redis_subscription(std::unique_ptr<watches::listening> what) : what_{std::move(what)} {}
-    [[nodiscard]] bool active() const noexcept override { return what_->active(); }
-
-private:
-    std::unique_ptr<watches::listening> what_;
-};
-
 [[nodiscard]] std::unique_ptr<router> make_router(const address& where, router::events told) {
     switch (where.topology) {
         case topology_kind::sentinel:
@@ -349,58 +340,6 @@ void redis_engine::examine(call how, completion<examine_reply> done) {
 
 store_instance redis_engine::instance(const std::string& name) const {
     return router_->instance_of(slot_for(dialect_.key_of(name)));
-}
-
-std::unique_ptr<subscription> redis_engine::watch(std::string name, lock_kind kind,
-                                                  std::function<void()> hint) {
-    const auto key = dialect_.key_of(name);
-    return std::make_unique<redis_subscription>(
-        watches_->listen({channel_of(kind, key), slot_for(key)}, watches::beginning::told_if_awaited,
-                         [hint = std::move(hint)](std::string_view) { hint(); }));
-}
-
-/// From the moment it asks, an owner in a line listens to its own channel. The number of its question.
-std::int64_t redis_engine::stand_in_line(const acquire_request& request, const std::string& key) {
-    const std::lock_guard lock{guard_};
-    auto& mine = in_line_[request.owner];
-    mine.asked_at = clock::now();
-    if (!mine.channel) {
-        mine.channel = watches_->listen(
-            {fair_channel(key, request.owner.text()), slot_for(key)}, watches::beginning::told,
-            [this, name = request.name, owner = request.owner](std::string_view message) {
-                on_turn(name, owner, message);
-            });
-    }
-    return mine.asked_at.time_since_epoch().count();
-}
-
-void redis_engine::on_turn(const std::string& name, const owner_id& owner, std::string_view message) {
-    if (!callbacks_.turn_of) {
-        return;
-    }
-    std::optional<turn_grant> granted;
-    std::unique_ptr<watches::listening> left;
-    if (const auto told = read_turn(message)) {
-        const std::lock_guard lock{guard_};
-        const auto found = in_line_.find(owner);
-        // Only of the last question is it certain when it was asked.
-        if (found != in_line_.end() &&
-            found->second.asked_at.time_since_epoch().count() == told->question) {
-            granted = {told->first_token, told->token_count, found->second.asked_at};
-            left = std::move(found->second.channel);
-            in_line_.erase(found);
-        }
-    }
-    callbacks_.turn_of(name, owner, granted);
-}
-
-void redis_engine::leave_line(const owner_id& owner) {
-    std::unique_ptr<watches::listening> left;
-    const std::lock_guard lock{guard_};
-    if (const auto found = in_line_.find(owner); found != in_line_.end()) {
-        left = std::move(found->second.channel);
-        in_line_.erase(found);
-    }
 }
 
 void redis_engine::listen_for_revocations() {

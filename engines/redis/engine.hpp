@@ -47,6 +47,8 @@ public:
     [[nodiscard]] store_instance instance(const std::string& name) const override;
     [[nodiscard]] std::unique_ptr<subscription> watch(std::string name, lock_kind kind,
                                                       std::function<void()> hint) override;
+    void attend(const std::string& name, lock_kind kind, const owner_id& owner,
+                idle_thread& who) override;
 
 private:
     using answered = std::function<void(connection::result)>;

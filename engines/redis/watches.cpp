@@ -9,6 +9,7 @@ void watches::close() {
         const std::lock_guard lock{guard_};
         closed_ = true;
         channels_.clear();
+        listeners_.store(0);
     }
     gate_.close();
 }
@@ -23,6 +24,7 @@ std::unique_ptr<watches::listening> watches::listen(channel_place where, beginni
             auto& place = channels_[where.channel];
             const bool first = place.listeners.empty();
             place.where = where;
+            listeners_.fetch_add(1);
             place.listeners.emplace(number, ear{std::make_shared<listener>(std::move(what)),
                                                 first_news == beginning::told});
             if (first) {
@@ -40,7 +42,7 @@ void watches::leave(const std::string& channel, std::uint64_t number) {
     if (found == channels_.end()) {
         return;
     }
-    found->second.listeners.erase(number);
+    listeners_.fetch_sub(found->second.listeners.erase(number));
     if (found->second.listeners.empty()) {
         router_->unsubscribe(found->second.where);
         channels_.erase(found);

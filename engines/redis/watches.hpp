@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -41,6 +42,8 @@ public:
                                                     listener what);
     /// How many of a channel's subscribers are we ourselves: 1 or 0.
     [[nodiscard]] std::uint32_t own_subscriptions(const std::string& channel) const;
+    /// How many listen, to any channel.
+    [[nodiscard]] std::size_t listeners() const noexcept { return listeners_.load(); }
 
     // From the router.
     void heard(const std::string& channel, std::string_view message);
@@ -67,6 +70,7 @@ private:
     mutable std::mutex guard_;
     std::map<std::string, entry, std::less<>> channels_;
     std::uint64_t last_number_{};
+    std::atomic<std::size_t> listeners_{0};
     bool closed_{};
 };
 

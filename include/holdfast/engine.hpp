@@ -231,6 +231,19 @@ public:
     [[nodiscard]] virtual bool active() const noexcept = 0;
 };
 
+/// A thread of the client's that can do nothing but wait, and is lent to an engine meanwhile.
+///
+/// Thread safety: only for the thread itself.
+class idle_thread {
+public:
+    virtual ~idle_thread() = default;
+    /// Whether it has something to do. It must be let go, then.
+    [[nodiscard]] virtual bool called_away() const noexcept = 0;
+    /// Sleeps until `descriptor` can be read, or is broken: true. False when it is called away, or for
+    /// no reason.
+    [[nodiscard]] virtual bool sleep(int descriptor) noexcept = 0;
+};
+
 /// What the store granted to an owner in line, on the terms of its last request, when its turn came.
 struct turn_grant {
     fencing_token first_token{};
@@ -328,6 +341,18 @@ public:
     /// called from inside `watch` itself. They may be spurious and may be lost.
     [[nodiscard]] virtual std::unique_ptr<subscription> watch(std::string name, lock_kind kind,
                                                               std::function<void()> hint) = 0;
+
+    /// Lends the engine a thread that waits for `name` on behalf of `owner`, so that news need not be
+    /// passed from one thread to another: the engine may listen, and call hints and `turn_of`, on it.
+    /// Returns when the thread is called away, or sooner. Counts as a call that is running: the engine
+    /// is not destroyed meanwhile.
+    virtual void attend(const std::string& name, lock_kind kind, const owner_id& owner,
+                        idle_thread& who) {
+        static_cast<void>(name);
+        static_cast<void>(kind);
+        static_cast<void>(owner);
+        static_cast<void>(who);
+    }
 };
 
 /// Makes an engine for an address. `rest` is what follows the scheme and its colon.

@@ -1,6 +1,12 @@
 #include <runtime/parking.hpp>
 
+#include <array>
+#include <cerrno>
+#include <system_error>
+
 #include <linux/futex.h>
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -8,6 +14,25 @@ namespace holdfast::detail {
 
 static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t),
               "a futex is a bare 32-bit word");
+
+doorbell::doorbell() : descriptor_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)} {
+    if (descriptor_ < 0) {
+        throw std::system_error{errno, std::generic_category(), "eventfd"};
+    }
+}
+
+doorbell::~doorbell() {
+    ::close(descriptor_);
+}
+
+void doorbell::ring() const noexcept {
+    ::eventfd_write(descriptor_, 1);
+}
+
+void doorbell::silence() const noexcept {
+    ::eventfd_t rung{};
+    ::eventfd_read(descriptor_, &rung);
+}
 
 void parking_spot::park() noexcept {
     std::uint32_t expected = empty;
@@ -20,9 +45,29 @@ void parking_spot::park() noexcept {
     state_.store(empty, std::memory_order_release);
 }
 
+bool parking_spot::park_at(int descriptor, const doorbell& bell) noexcept {
+    bell_.store(&bell, std::memory_order_relaxed);
+    std::uint32_t expected = empty;
+    if (!state_.compare_exchange_strong(expected, at_descriptor, std::memory_order_acq_rel)) {
+        return false;
+    }
+    std::array<::pollfd, 2> watched{{{.fd = bell.descriptor(), .events = POLLIN, .revents = 0},
+                                     {.fd = descriptor, .events = POLLIN, .revents = 0}}};
+    const bool any = ::poll(watched.data(), watched.size(), -1) > 0;
+    expected = at_descriptor;
+    state_.compare_exchange_strong(expected, empty, std::memory_order_acq_rel);
+    if (any && watched[0].revents != 0) {
+        bell.silence();
+    }
+    return any && watched[1].revents != 0;
+}
+
 void parking_spot::unpark() noexcept {
-    if (state_.exchange(woken, std::memory_order_acq_rel) == asleep) {
+    const auto before = state_.exchange(woken, std::memory_order_acq_rel);
+    if (before == asleep) {
         ::syscall(SYS_futex, &state_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+    } else if (before == at_descriptor) {
+        bell_.load(std::memory_order_relaxed)->ring();
     }
 }
 

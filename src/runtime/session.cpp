@@ -308,6 +308,7 @@ void session::wait(const std::shared_ptr<call>& mine) {
                 errands.swap(mine->errands);
                 mine->sent_for.store(false, std::memory_order_relaxed);
             }
+            note_question(*mine, errands);
             perform(std::move(errands), engines::caller::may_block);
         } else if (mine->offered.exchange(false, std::memory_order_acq_rel)) {
             drive([&](core::lock_table& table, clock::time_point now) {
@@ -317,6 +318,7 @@ void session::wait(const std::shared_ptr<call>& mine) {
         } else if (mine->standing_by.exchange(false, std::memory_order_acq_rel)) {
             yield_until(called);
         } else {
+            attend(*mine);
             mine->spot.park();
         }
     }

@@ -17,6 +17,7 @@
 #include <holdfast/client.hpp>
 #include <runtime/hold.hpp>
 #include <runtime/notifier.hpp>
+#include <runtime/parking.hpp>
 #include <runtime/spinning.hpp>
 #include <runtime/timer.hpp>
 
@@ -91,6 +92,7 @@ public:
 
 private:
     struct call;
+    class waiting_caller;
 
     /// Keeps the engine from being destroyed while a thread is inside it. False when it is gone.
     class engine_use {
@@ -146,6 +148,8 @@ private:
     void perform(deed& what, engines::caller from);
     void refuse(const deed& what);
     void wait(const std::shared_ptr<call>& mine);
+    static void note_question(call& mine, const std::vector<deed>& errands);
+    void attend(call& mine);
     void update_watch(const core::update_watch& what);
     void tick();
     template <class Reply, class Start>
@@ -169,6 +173,11 @@ private:
     std::int64_t last_latch_request_{};
     /// Only for `collect`, which would otherwise allocate it each time.
     std::vector<core::action> doing_;
+
+    /// For threads that attend, when none of them uses it. Kept until the end, because a bell may be
+    /// rung for somebody who is no longer there.
+    std::vector<std::unique_ptr<doorbell>> bells_;
+    std::vector<const doorbell*> free_bells_;
 
     std::mutex watch_guard_;
     std::map<std::string, std::unique_ptr<engines::subscription>> watches_;

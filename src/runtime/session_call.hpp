@@ -4,6 +4,7 @@
 #include <runtime/parking.hpp>
 #include <runtime/session.hpp>
 
+#include <optional>
 #include <utility>
 
 /// What the source files of `session` share. Only for them.
@@ -24,6 +25,8 @@ struct session::call {
     /// Not null: what it asks for goes here, to be sent together with what others ask for.
     core::joint_question* together{};
     const core::claim* asked{};
+    /// As whom it has asked the store, if it has.
+    std::optional<owner_id> asked_as{};
     // The answer: written before `done` is set, read after.
     std::atomic<bool> done{false};
     failure error;

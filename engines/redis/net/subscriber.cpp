@@ -1,77 +1,12 @@
-#include <algorithm>
 #include <array>
 #include <common/quiet_thread.hpp>
-#include <mutex>
-#include <optional>
-#include <redis/net/backoff.hpp>
-#include <redis/net/descriptor.hpp>
 #include <redis/net/handshake.hpp>
-#include <redis/net/subscriber.hpp>
-#include <redis/net/subscriptions.hpp>
-#include <thread>
+#include <redis/net/subscriber_state.hpp>
 #include <utility>
 
 #include <poll.h>
 
 namespace holdfast::engines::redis {
-
-using namespace std::chrono_literals;
-
-struct subscriber::state : std::enable_shared_from_this<subscriber::state> {
-public:
-    state(node_address where, connection_settings how, events told)
-        : where_{std::move(where)}, how_{std::move(how)}, told_{std::move(told)} {}
-
-    void subscribe(const std::string& channel, channel_style style);
-    void unsubscribe(const std::string& channel);
-    [[nodiscard]] bool active(const std::string& channel) const;
-    [[nodiscard]] const node_address& where() const noexcept { return where_; }
-    void close();
-
-private:
-    using guard = std::unique_lock<std::mutex>;
-
-    /// Silence that is believed; then the server has as long again to answer a PING.
-    static constexpr std::chrono::seconds believed_silence{1};
-    /// A connection that carries no channel any more is kept for a while.
-    static constexpr std::chrono::seconds kept_without_channels{10};
-
-    struct session {
-        std::unique_ptr<stream> connected;
-        reply_reader answers;
-        std::string out;
-        clock::time_point last_heard{};
-        clock::time_point last_needed{};
-        /// When the PING that has not been followed by any word was sent.
-        std::optional<clock::time_point> asked_at;
-    };
-
-    void work();
-    [[nodiscard]] bool has_work();
-    [[nodiscard]] bool is_closed();
-    [[nodiscard]] bool must_ask_again();
-    /// Whether `descriptor` is ready. Comes back early when the bell rings.
-    [[nodiscard]] bool sleep(int descriptor, short wanted, clock::time_point until);
-    [[nodiscard]] bool wait(int descriptor, short wanted, clock::time_point until);
-    [[nodiscard]] bool open(session& made);
-    void talk(session& on);
-    [[nodiscard]] bool send_changes(session& on);
-    [[nodiscard]] bool read(session& on);
-    [[nodiscard]] bool alive(session& on, clock::time_point now) const;
-    void tell(const subscriptions::news& each);
-
-    const node_address where_;
-    const connection_settings how_;
-    const events told_;
-
-    mutable std::mutex mutex_;
-    subscriptions book_;
-    bool closed_{};
-    bool started_{};
-    std::jthread thread_;
-    bell bell_;
-    backoff backoff_;
-};
 
 void subscriber::state::work() {
     while (!is_closed()) {
@@ -107,11 +42,6 @@ bool subscriber::state::has_work() {
 bool subscriber::state::is_closed() {
     const guard lock{mutex_};
     return closed_;
-}
-
-bool subscriber::state::must_ask_again() {
-    const guard lock{mutex_};
-    return book_.must_ask_again();
 }
 
 bool subscriber::state::sleep(int descriptor, short wanted, clock::time_point until) {
@@ -154,45 +84,62 @@ bool subscriber::state::open(session& made) {
 }
 
 void subscriber::state::talk(session& on) {
+    guard lock{mutex_};
     on.last_heard = clock::now();
     on.last_needed = on.last_heard;
-    {
-        const guard lock{mutex_};
-        book_.start_anew();
-    }
-    while (!is_closed() && alive(on, clock::now()) && send_changes(on)) {
+    book_.start_anew();
+    current_ = &on;
+    for (look_after(on); !on.lost; look_after(on)) {
         // Read before polling: bytes that TLS has already taken from the socket do not show there.
-        if (!read(on)) {
-            return;
+        lock.unlock();
+        const bool well = read(on, nullptr);
+        lock.lock();
+        if (!well) {
+            break;
         }
-        if (must_ask_again()) {
-            continue;
-        }
-        const auto wanted = static_cast<short>(POLLIN | (on.out.empty() ? 0 : POLLOUT));
-        const auto until = on.asked_at.value_or(on.last_heard) + believed_silence;
-        static_cast<void>(sleep(on.connected->socket(), wanted, until));
+        rest(lock, on);
+    }
+    current_ = nullptr;
+    offered_.ring();
+}
+
+void subscriber::state::sleep(guard& lock, int descriptor, short wanted, clock::time_point until) {
+    lock.unlock();
+    static_cast<void>(sleep(descriptor, wanted, until));
+    lock.lock();
+}
+
+void subscriber::state::give_up(session& on) {
+    on.lost = true;
+    on.connected->shut();  // so that whoever reads notices
+}
+
+void subscriber::state::look_after(session& on) {
+    if (!on.lost && (closed_ || !alive(on, clock::now()) || !send_changes(on))) {
+        give_up(on);
     }
 }
 
-bool subscriber::state::alive(session& on, clock::time_point now) const {
+bool subscriber::state::alive(const session& on, clock::time_point now) const {
     if (now - on.last_needed >= kept_without_channels) {
         return false;
     }
     return !on.asked_at || now - *on.asked_at < believed_silence;
 }
 
+clock::time_point subscriber::state::next_look(const session& on) const {
+    return on.lost ? clock::time_point::max() : on.asked_at.value_or(on.last_heard) + believed_silence;
+}
+
 bool subscriber::state::send_changes(session& on) {
     const auto now = clock::now();
-    {
-        const guard lock{mutex_};
-        book_.append_changes(on.out);
-        if (!book_.empty()) {
-            on.last_needed = now;
-        }
-        if (!on.asked_at && now - on.last_heard >= believed_silence) {
-            book_.append_ping(on.out);
-            on.asked_at = now;
-        }
+    book_.append_changes(on.out);
+    if (!book_.empty()) {
+        on.last_needed = now;
+    }
+    if (!on.asked_at && now - on.last_heard >= believed_silence) {
+        book_.append_ping(on.out);
+        on.asked_at = now;
     }
     while (!on.out.empty()) {
         const io_result result = on.connected->write_now(on.out);
@@ -207,7 +154,7 @@ bool subscriber::state::send_changes(session& on) {
     return true;
 }
 
-bool subscriber::state::read(session& on) {
+bool subscriber::state::read(session& on, const idle_thread* attendant) {
     std::array<char, 16 * 1024> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
     for (;;) {
         const io_result result = on.connected->read_now(buffer);
@@ -217,15 +164,20 @@ bool subscriber::state::read(session& on) {
         if (result.lost()) {
             return false;
         }
-        on.last_heard = clock::now();
-        on.asked_at.reset();
         on.answers.feed({buffer.data(), result.bytes});
         value answer;
         std::vector<subscriptions::news> all;
         auto progress = on.answers.next(answer);
-        for (; progress == reply_reader::progress::complete; progress = on.answers.next(answer)) {
+        {
             const guard lock{mutex_};
-            if (book_.take(std::exchange(answer, {}), all)) {
+            on.last_heard = clock::now();
+            on.asked_at.reset();
+            for (; progress == reply_reader::progress::complete; progress = on.answers.next(answer)) {
+                if (book_.take(std::exchange(answer, {}), all)) {
+                    return false;
+                }
+            }
+            if (book_.must_ask_again() && !send_changes(on)) {
                 return false;
             }
         }
@@ -234,6 +186,9 @@ bool subscriber::state::read(session& on) {
         }
         if (progress == reply_reader::progress::broken || is_closed()) {
             return false;
+        }
+        if (attendant != nullptr && attendant->called_away()) {
+            return true;  // the next reader reads on before it sleeps
         }
     }
 }
@@ -266,7 +221,14 @@ void subscriber::state::subscribe(const std::string& channel, channel_style styl
         thread_ = quiet_thread([shared = shared_from_this()] { shared->work(); });
         started_ = true;
     }
-    if (book_.want(channel, style)) {
+    const bool asks = book_.want(channel, style);
+    if (asks && current_ != nullptr && !current_->lost && !send_changes(*current_)) {
+        give_up(*current_);
+    }
+    const bool written = current_ != nullptr && current_->out.empty();
+    // The answer, too, must be read soon.
+    const bool unread = reading_ == reader::nobody && looks_at_ > clock::now() + unread_for;
+    if ((asks && !written) || unread) {
         bell_.ring();
     }
 }
@@ -282,16 +244,24 @@ bool subscriber::state::active(const std::string& channel) const {
 }
 
 void subscriber::state::close() {
-    std::jthread thread;
-    {
-        const guard lock{mutex_};
-        closed_ = true;
-        thread.swap(thread_);
+    guard lock{mutex_};
+    closed_ = true;
+    if (current_ != nullptr) {
+        give_up(*current_);
     }
+    offered_.ring();
     bell_.ring();
-    if (thread.joinable() && thread.get_id() == std::this_thread::get_id()) {
+    const auto self = std::this_thread::get_id();
+    left_.wait(lock, [&] { return attendant_ == std::thread::id{} || attendant_ == self; });
+    const bool called_back = attendant_ == self || thread_.get_id() == self;
+    std::jthread thread = std::move(thread_);
+    lock.unlock();
+    if (!thread.joinable()) {
+        return;
+    }
+    if (called_back) {
         thread.detach();
-    } else if (thread.joinable()) {
+    } else {
         thread.join();
     }
 }
@@ -309,6 +279,11 @@ void subscriber::subscribe(const std::string& channel, channel_style style) {
 
 void subscriber::unsubscribe(const std::string& channel) {
     state_->unsubscribe(channel);
+}
+
+void subscriber::attend(idle_thread& who, const std::function<bool()>& others_listen) {
+    const auto alive = state_;
+    alive->attend(who, others_listen);
 }
 
 bool subscriber::active(const std::string& channel) const {

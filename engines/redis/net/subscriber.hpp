@@ -20,7 +20,8 @@ enum class channel_style : std::uint8_t { classic, sharded };
 /// silent for a while, so that a connection that died without a word is noticed within two seconds.
 ///
 /// Thread safety: all functions may be called from any thread; callbacks run on the subscriber's
-/// thread with no lock held. The destructor returns when no callback is running.
+/// thread or on one that attends, one at a time, with no lock held. The destructor returns when no
+/// callback is running.
 class subscriber {
 public:
     struct events {
@@ -40,6 +41,11 @@ public:
 
     void subscribe(const std::string& channel, channel_style style);
     void unsubscribe(const std::string& channel);
+    /// Lets `who` read in place of the subscriber's thread, until it is called away: what it waits for
+    /// is then told on the very thread that waits. Returns at once when there is no connection, or when
+    /// another attends already. `others_listen` says, when it leaves, whether somebody else must go on
+    /// reading at once; otherwise nobody may for a few milliseconds.
+    void attend(idle_thread& who, const std::function<bool()>& others_listen);
     /// Whether the server has confirmed the subscription on the connection that is up now.
     [[nodiscard]] bool active(const std::string& channel) const;
     [[nodiscard]] const node_address& where() const noexcept;

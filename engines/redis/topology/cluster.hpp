@@ -45,6 +45,8 @@ public:
     void subscribe(const channel_place& where) override;
     void unsubscribe(const channel_place& where) override;
     [[nodiscard]] bool subscribed(const channel_place& where) const override;
+    void attend(std::uint16_t slot, idle_thread& who,
+                const std::function<bool()>& others_listen) override;
     [[nodiscard]] const std::string& publish_command() const noexcept override {
         return publish_command_;
     }

@@ -38,6 +38,21 @@ bool cluster::subscribed(const channel_place& where) const {
     return found != channels_.end() && serves(found->second);
 }
 
+/// Where the slot's master was given up as deaf, channels are elsewhere, and nobody attends there.
+void cluster::attend(std::uint16_t slot, idle_thread& who, const std::function<bool()>& others_listen) {
+    std::shared_ptr<node> home;
+    {
+        const guard lock{mutex_};
+        if (const auto* const owner = map_.owner(slot); owner != nullptr) {
+            const auto found = nodes_.find(*owner);
+            home = found == nodes_.end() ? nullptr : found->second;
+        }
+    }
+    if (home) {
+        home->pubsub().attend(who, others_listen);
+    }
+}
+
 bool cluster::serves(const attachment& what) const {
     if (!what.at) {
         return false;

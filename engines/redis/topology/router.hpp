@@ -55,6 +55,9 @@ public:
     virtual void subscribe(const channel_place& where) = 0;
     virtual void unsubscribe(const channel_place& where) = 0;
     [[nodiscard]] virtual bool subscribed(const channel_place& where) const = 0;
+    /// As `subscriber::attend`, where the channels of `slot` are published.
+    virtual void attend(std::uint16_t slot, idle_thread& who,
+                        const std::function<bool()>& others_listen) = 0;
     /// "publish" or "spublish".
     [[nodiscard]] virtual const std::string& publish_command() const noexcept = 0;
     [[nodiscard]] virtual bool clustered() const noexcept = 0;

@@ -52,6 +52,7 @@ public:
     void subscribe(const channel_place& where) override;
     void unsubscribe(const channel_place& where) override;
     [[nodiscard]] bool subscribed(const channel_place& where) const override;
+    void attend(std::uint16_t, idle_thread& who, const std::function<bool()>& others_listen) override;
     [[nodiscard]] const std::string& publish_command() const noexcept override {
         static const std::string command{"publish"};
         return command;
@@ -344,6 +345,15 @@ void sentinel::unsubscribe(const channel_place& where) {
 bool sentinel::subscribed(const channel_place& where) const {
     const std::lock_guard lock{mutex_};
     return master_ && master_->server.pubsub().active(where.channel);
+}
+
+void sentinel::attend(std::uint16_t, idle_thread& who, const std::function<bool()>& others_listen) {
+    std::unique_lock lock{mutex_};
+    const auto now = master_;
+    lock.unlock();
+    if (now) {
+        now->server.pubsub().attend(who, others_listen);
+    }
 }
 
 std::uint32_t sentinel::replicas_of(std::uint16_t) const {

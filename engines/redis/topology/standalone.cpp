@@ -44,6 +44,9 @@ public:
     [[nodiscard]] bool subscribed(const channel_place& where) const override {
         return node_.pubsub().active(where.channel);
     }
+    void attend(std::uint16_t, idle_thread& who, const std::function<bool()>& others_listen) override {
+        node_.pubsub().attend(who, others_listen);
+    }
     [[nodiscard]] const std::string& publish_command() const noexcept override {
         static const std::string command{"publish"};
         return command;
