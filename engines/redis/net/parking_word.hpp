@@ -66,7 +66,7 @@ public:
     }
 
 private:
-    static constexpr int turns_before_sleep = 16;
+    static constexpr int turns_before_sleep = 2;
 
     std::atomic<state> word_{state::awake};
     static_assert(sizeof(std::atomic<state>) == sizeof(std::uint32_t));

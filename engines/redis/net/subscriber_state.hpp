@@ -50,9 +50,9 @@ private:
     /// A connection that carries no channel any more is kept for a while.
     static constexpr std::chrono::seconds kept_without_channels{10};
     /// So long may what the server says lie there when nobody is known to wait for it.
-    static constexpr std::chrono::milliseconds unread_for{2};
+    static constexpr std::chrono::milliseconds unread_for{5};
     /// Between looks whether an attendant has left, before it is asked to say so.
-    static constexpr std::chrono::milliseconds longest_pause{16};
+    static constexpr std::chrono::milliseconds longest_pause{20};
 
     struct session {
         std::unique_ptr<stream> connected;

@@ -24,6 +24,7 @@ public:
     bool subscribed(const channel_place& where) const override {
         return active.contains(where.channel);
     }
+    void attend(std::uint16_t, idle_thread&, const std::function<bool()>&) override {}
     const std::string& publish_command() const noexcept override { return command; }
     bool clustered() const noexcept override { return false; }
     std::uint32_t replicas_of(std::uint16_t) const override { return 0; }
