@@ -115,7 +115,11 @@ void subscriber::state::give_up(session& on) {
 }
 
 void subscriber::state::look_after(session& on) {
-    if (!on.lost && (closed_ || !alive(on, clock::now()) || !send_changes(on))) {
+    const auto now = clock::now();
+    if (!book_.empty()) {
+        on.last_needed = now;
+    }
+    if (!on.lost && (closed_ || !alive(on, now) || !send_changes(on))) {
         give_up(on);
     }
 }
@@ -134,9 +138,6 @@ clock::time_point subscriber::state::next_look(const session& on) const {
 bool subscriber::state::send_changes(session& on) {
     const auto now = clock::now();
     book_.append_changes(on.out);
-    if (!book_.empty()) {
-        on.last_needed = now;
-    }
     if (!on.asked_at && now - on.last_heard >= believed_silence) {
         book_.append_ping(on.out);
         on.asked_at = now;

@@ -31,8 +31,15 @@ bool subscriptions::want(const std::string& name, channel_style style) {
     if (std::exchange(entry.is_wanted, true) || entry.asked) {
         return false;
     }
-    changed_.push_back(name);
+    list_as_changed(name, entry);
     return true;
+}
+
+/// Once: whoever locks and unlocks all day wants and does not want the same channel all day.
+void subscriptions::list_as_changed(const std::string& name, channel& entry) {
+    if (!std::exchange(entry.is_listed, true)) {
+        changed_.push_back(name);
+    }
 }
 
 void subscriptions::unwant(const std::string& name) {
@@ -44,7 +51,7 @@ void subscriptions::unwant(const std::string& name) {
         channels_.erase(found);
         return;
     }
-    changed_.push_back(name);
+    list_as_changed(name, found->second);
 }
 
 bool subscriptions::active(const std::string& name) const {
@@ -70,8 +77,8 @@ void subscriptions::disconnected() {
 void subscriptions::start_anew() {
     disconnected();
     changed_.reserve(channels_.size());
-    for (const auto& [name, entry] : channels_) {
-        changed_.push_back(name);
+    for (auto& [name, entry] : channels_) {
+        list_as_changed(name, entry);
     }
 }
 
@@ -79,10 +86,14 @@ void subscriptions::append_changes(std::string& out) {
     std::array<std::deque<std::string>, 2> together;  // classic: to subscribe, to unsubscribe
     for (std::string& name : std::exchange(changed_, {})) {
         const auto found = channels_.find(name);
-        if (found == channels_.end() || found->second.asked == found->second.is_wanted) {
+        if (found == channels_.end()) {
             continue;
         }
         channel& entry = found->second;
+        entry.is_listed = false;
+        if (entry.asked == entry.is_wanted) {
+            continue;
+        }
         entry.asked = entry.is_wanted;
         entry.is_active = false;
         ++entry.unanswered;

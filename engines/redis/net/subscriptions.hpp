@@ -59,6 +59,8 @@ private:
         /// Answers under way.
         int unanswered{};
         bool is_active{};
+        /// Among those that have changed.
+        bool is_listed{};
     };
     /// One command; one answer for each of its channels is still to come.
     struct command {
@@ -67,6 +69,7 @@ private:
         std::deque<std::string> channels;
     };
 
+    void list_as_changed(const std::string& name, channel& entry);
     void append_batch(std::string& out, verb what, channel_style style, std::deque<std::string> names);
     [[nodiscard]] bool expected(verb what, const std::string& name);
     void confirmed(verb what, const std::string& name, std::vector<news>& into);

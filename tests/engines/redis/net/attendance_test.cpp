@@ -31,7 +31,9 @@ public:
     }
     void call_away() { spot_.unpark(); }
     [[nodiscard]] bool left() const { return left_; }
-    [[nodiscard]] bool is(std::thread::id whom) const { return id_.load() == whom; }
+    [[nodiscard]] bool is(std::thread::id whom) const {
+        return whom != std::thread::id{} && id_.load() == whom;
+    }
 
 private:
     detail::parking_spot spot_;
