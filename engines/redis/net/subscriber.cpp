@@ -159,38 +159,66 @@ bool subscriber::state::read(session& on, const idle_thread* attendant) {
     std::array<char, 16 * 1024> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
     for (;;) {
         const io_result result = on.connected->read_now(buffer);
-        if (result.what == io_result::outcome::again) {
-            return true;
-        }
         if (result.lost()) {
             return false;
         }
-        on.answers.feed({buffer.data(), result.bytes});
-        value answer;
         std::vector<subscriptions::news> all;
-        auto progress = on.answers.next(answer);
         {
             const guard lock{mutex_};
-            on.last_heard = clock::now();
-            on.asked_at.reset();
-            for (; progress == reply_reader::progress::complete; progress = on.answers.next(answer)) {
-                if (book_.take(std::exchange(answer, {}), all)) {
-                    return false;
-                }
-            }
-            if (book_.must_ask_again() && !send_changes(on)) {
+            all.swap(on.untold);
+            if (!take_in(on, {buffer.data(), result.bytes}, all)) {
                 return false;
             }
         }
         for (const auto& each : all) {
             tell(each);
         }
-        if (progress == reply_reader::progress::broken || is_closed()) {
+        if (is_closed()) {
             return false;
         }
-        if (attendant != nullptr && attendant->called_away()) {
-            return true;  // the next reader reads on before it sleeps
+        // What is left then, the next reader finds before it sleeps.
+        const bool called_away = attendant != nullptr && attendant->called_away();
+        if (result.what == io_result::outcome::again || called_away) {
+            return true;
         }
+    }
+}
+
+bool subscriber::state::take_in(session& on, std::string_view said,
+                                std::vector<subscriptions::news>& into) {
+    if (said.empty()) {
+        return true;
+    }
+    on.last_heard = clock::now();
+    on.asked_at.reset();
+    on.answers.feed(said);
+    value answer;
+    auto progress = on.answers.next(answer);
+    for (; progress == reply_reader::progress::complete; progress = on.answers.next(answer)) {
+        if (book_.take(std::exchange(answer, {}), into)) {
+            return false;
+        }
+    }
+    return progress != reply_reader::progress::broken && (!book_.must_ask_again() || send_changes(on));
+}
+
+/// Takes note of what was said while nobody read, before somebody wants to hear more: it is not news
+/// to whoever listens only from now on.
+void subscriber::state::catch_up(session& on) {
+    std::array<char, 16 * 1024> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+    io_result result;
+    while (result.what == io_result::outcome::done && !on.lost) {
+        result = on.connected->read_now(buffer);
+        if (result.lost() || !take_in(on, {buffer.data(), result.bytes}, on.untold)) {
+            give_up(on);
+        }
+    }
+    std::erase_if(on.untold, [&](const subscriptions::news& each) {
+        return each.what == subscriptions::news::kind::heard && !book_.wanted(each.channel);
+    });
+    if (!on.untold.empty() || on.lost) {
+        reading_ = reader::background;
+        bell_.ring();
     }
 }
 
@@ -221,6 +249,9 @@ void subscriber::state::subscribe(const std::string& channel, channel_style styl
     if (!started_) {
         thread_ = quiet_thread([shared = shared_from_this()] { shared->work(); });
         started_ = true;
+    }
+    if (current_ != nullptr && reading_ == reader::nobody && !current_->lost) {
+        catch_up(*current_);
     }
     const bool asks = book_.want(channel, style);
     if (asks && current_ != nullptr && !current_->lost && !send_changes(*current_)) {

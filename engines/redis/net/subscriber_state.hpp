@@ -6,7 +6,9 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include <redis/net/backoff.hpp>
 #include <redis/net/descriptor.hpp>
@@ -56,10 +58,12 @@ private:
 
     struct session {
         std::unique_ptr<stream> connected;
-        /// The reader's. All else is guarded by the lock.
+        /// Guarded by the lock, like all that follows.
         reply_reader answers;
         std::string out;
         bool lost{};
+        /// Read, and still to be told by the reader.
+        std::vector<subscriptions::news> untold;
         clock::time_point last_heard{};
         clock::time_point last_needed{};
         /// When the PING that has not been followed by any word was sent.
@@ -88,6 +92,9 @@ private:
     [[nodiscard]] bool alive(const session& on, clock::time_point now) const;
     [[nodiscard]] clock::time_point next_look(const session& on) const;
     [[nodiscard]] bool send_changes(session& on);
+    [[nodiscard]] bool take_in(session& on, std::string_view said,
+                               std::vector<subscriptions::news>& into);
+    void catch_up(session& on);
 
     const node_address where_;
     const connection_settings how_;
