@@ -34,7 +34,7 @@ public:
     [[nodiscard]] bool unparked() const noexcept {
         return state_.load(std::memory_order_acquire) == woken;
     }
-    /// Sleeps until `unparked`, or until `descriptor` can be read or is broken, and says whether it can.
+    /// Sleeps until `unparked`, or until `descriptor` can be read or is broken: then it says true.
     /// The bell must outlive everybody who may call `unpark`.
     [[nodiscard]] bool park_at(int descriptor, const doorbell& bell) noexcept;
 
