@@ -10,7 +10,8 @@ class Strategy:
     about: str
     #: Sells every unit once; otherwise it is here to be seen failing.
     exact: bool = True
-    #: Where the stock is; empty: where the sale keeps it by default.
+    #: Where the stock must be: "redis", or "sql", which is SQLite unless the sale has a server for it.
+    #: Empty: wherever the sale keeps it.
     store: str = ""
     segments: int = 1
     #: Holdfast's lock is in the way of every sale; faults of its store concern it.
@@ -36,7 +37,7 @@ STRATEGIES = [
     Strategy("lease_seq", "lock + lease_seq", "the stock's own sequence has the last word"),
     Strategy("segmented", "5 segments", "five locks on a fifth of the stock each", segments=5),
     Strategy("batched", "keyed batches", "those who wait together share lock, work and commit"),
-    Strategy("conditional", "conditional UPDATE", "no lock: UPDATE … WHERE units > 0", store="sqlite",
+    Strategy("conditional", "conditional UPDATE", "no lock: UPDATE … WHERE units > 0", store="sql",
              locked=False),
     Strategy("script", "Redis script", "no lock: a script in Redis takes a unit", store="redis",
              locked=False),

@@ -1,7 +1,8 @@
 """Everything that a sale needs, running: stores, two instances, nginx in front of them."""
 
+import databases
 from servers import Instance, Nginx, Redis, Sentinel, free_port, wait_until, wanted_or_free
-from stores import RedisStock, SqliteStock
+from stores import DatabaseStock, RedisStock, SqliteStock
 
 
 class Market:
@@ -13,6 +14,7 @@ class Market:
         self.ttl = 1.0 if settings.fault else 10.0
         self.processes, self.instances, self.sentinels = [], [], []
         self.servers = {}
+        self.database = None
 
     def open(self):
         self.stock_redis = self.started(Redis(
@@ -24,10 +26,15 @@ class Market:
         else:
             self.locks = self.started(Redis("locks", self.directory))
             locks = self.locks.address
+        if self.settings.stock in databases.KINDS:
+            kind = databases.KINDS[self.settings.stock]
+            self.database = self.started(
+                kind(self.settings.stock, self.directory, 2 * self.settings.connections))
         for port in (3786, 3787):
             self.instances.append(self.open_instance(port, self.options(locks)))
         self.nginx = self.started(Nginx(self.directory, *(one.port for one in self.instances)))
-        self.sqlite = SqliteStock(self.directory / "stock.sqlite")
+        self.sql = (DatabaseStock(self.database) if self.database
+                    else SqliteStock(self.directory / "stock.sqlite"))
         self.redis = RedisStock(self.stock_redis)
 
     def open_instance(self, port, options, tries=5):
@@ -44,9 +51,11 @@ class Market:
         raise ValueError("no try at all")
 
     def options(self, locks):
+        sql = ({self.settings.stock: self.database.address} if self.database
+               else {"sqlite": self.directory / "stock.sqlite"})
         return {
+            **sql,
             "stock": self.settings.stock,
-            "sqlite": self.directory / "stock.sqlite",
             "stock-redis": self.stock_redis.address,
             "locks": locks,
             "quorum": "quorum:" + " ".join(member.address for member in self.members),
@@ -97,7 +106,7 @@ class Market:
         return process
 
     def stock_of(self, strategy):
-        return self.redis if (strategy.store or self.settings.stock) == "redis" else self.sqlite
+        return self.redis if (strategy.store or self.settings.stock) == "redis" else self.sql
 
     def redis_commands(self):
         """How many commands all Redis servers have had so far; those of a script count as well."""

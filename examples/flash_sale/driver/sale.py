@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import catalogue
+import databases
 import faults
 import goals
 import report
@@ -40,7 +41,7 @@ def arguments(words=None):
                              "wait in front of the shop (default 800)")
     parser.add_argument("--connections", type=int, default=8, metavar="N",
                         help="of each instance to each store (default 8)")
-    parser.add_argument("--stock", choices=["sqlite", "redis"], default="sqlite",
+    parser.add_argument("--stock", choices=["sqlite", "redis", *databases.KINDS], default="sqlite",
                         help="where the units are counted (default sqlite)")
     parser.add_argument("--binaries", type=lambda word: Path(word).resolve(), metavar="DIR",
                         default=ROOT / "build/release/bin",

@@ -66,6 +66,9 @@ class Process:
     """A child that does not outlive us. Ended by its own id, never by name. `ready` has to recognise
     the child: on the port it wanted somebody else may answer, another sale for example."""
 
+    #: For those who must not be us: user, group and extra_groups.
+    identity = {}
+
     def __init__(self, name, command, directory):
         self.name, self.command, self.directory = name, [str(word) for word in command], directory
         self.log = directory / f"{name}.log"
@@ -75,7 +78,7 @@ class Process:
         with open(self.log, "ab") as log:
             self.child = subprocess.Popen(
                 self.command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=self.directory,
-                preexec_fn=lambda: libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL))
+                **self.identity, preexec_fn=lambda: libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL))
         wait_until(f"{self.name} is ready", self.checked_ready)
 
     def checked_ready(self):

@@ -44,6 +44,29 @@ class SqliteStock:
         return Count(seen.orders, seen.units_left, seen.orders - requests)
 
 
+class DatabaseStock:
+    """In a server that its own command line is asked about."""
+
+    def __init__(self, server):
+        self.server = server
+
+    def fill(self, units, segments):
+        rows = ", ".join(f"('{index}', {part})" for index, part in enumerate(spread(units, segments)))
+        tables = ("orders", "stock", "holdfast_fence", "holdfast_once")
+        self.server.ask(*(f"TRUNCATE TABLE {table}" for table in tables),
+                        f"INSERT INTO stock (segment, units) VALUES {rows}", "SELECT 1")
+
+    def glance(self):
+        orders, left = self.server.ask(
+            "SELECT (SELECT COUNT(*) FROM orders), (SELECT COALESCE(SUM(units), 0) FROM stock)")
+        return Count(int(orders), int(left))
+
+    def count(self):
+        seen = self.glance()
+        requests = self.server.ask("SELECT COUNT(DISTINCT request) FROM orders")[0]
+        return Count(seen.orders, seen.units_left, seen.orders - int(requests))
+
+
 class RedisStock:
     #: units and lease_seq; all other fields are orders.
     FIXED_FIELDS = 2

@@ -20,6 +20,8 @@ struct settings {
     std::string strategy{"holdfast"};
     std::string stock{"sqlite"};
     std::string sqlite;
+    std::string mariadb;
+    std::string postgresql;
     std::string stock_redis;
     std::string locks;
     std::string quorum;
@@ -39,9 +41,13 @@ void describe(CLI::App& program, settings& into) {
         ->capture_default_str();
     program.add_option("--strategy", into.strategy, "for /sale without a name")->capture_default_str();
     program.add_option("--stock", into.stock, "where most strategies keep the stock")
-        ->check(CLI::IsMember({"sqlite", "redis"}))
+        ->check(CLI::IsMember({"sqlite", "mariadb", "postgresql", "redis"}))
         ->capture_default_str();
     program.add_option("--sqlite", into.sqlite, "the stock's file, shared by all instances");
+    program.add_option("--mariadb", into.mariadb,
+                       "the stock's database: mariadb://user[:password]@host:port/database");
+    program.add_option("--postgresql", into.postgresql,
+                       "the stock's database: postgresql://user[:password]@host:port/database");
     program.add_option("--stock-redis", into.stock_redis, "the stock's Redis: redis://host:port");
     program.add_option("--connections", into.connections, "to each store of the stock")
         ->capture_default_str();
@@ -75,10 +81,34 @@ void give_back(holdfast::client* client) {
     }
 }
 
+[[noreturn]] void say_left_out(const std::string& stock, const std::string& package) {
+    throw std::runtime_error{"this flash_sale was built without --stock " + stock + ": install " +
+                             package + " and build it again"};
+}
+
+/// Where a statement decides: the stock if it is one of SQL, and SQLite beside Redis. Or nothing.
+std::unique_ptr<flash_sale::stock> open_sql_stock(const settings& how) {
+    if (how.stock == "mariadb") {
+        if constexpr (FLASH_SALE_WITH_MARIADB) {
+            return how.mariadb.empty() ? nullptr
+                                       : flash_sale::open_mariadb_stock(how.mariadb, how.connections);
+        }
+        say_left_out(how.stock, "libmariadb-dev");
+    }
+    if (how.stock == "postgresql") {
+        if constexpr (FLASH_SALE_WITH_POSTGRESQL) {
+            return how.postgresql.empty()
+                       ? nullptr
+                       : flash_sale::open_postgresql_stock(how.postgresql, how.connections);
+        }
+        say_left_out(how.stock, "libpq-dev");
+    }
+    return how.sqlite.empty() ? nullptr : flash_sale::open_sqlite_stock(how.sqlite, how.connections);
+}
+
 void serve(const settings& how) {
     const auto figures = std::make_shared<flash_sale::metrics>();
-    const auto sql =
-        how.sqlite.empty() ? nullptr : flash_sale::open_sqlite_stock(how.sqlite, how.connections);
+    const auto sql = open_sql_stock(how);
     const auto redis = how.stock_redis.empty()
                            ? nullptr
                            : flash_sale::open_redis_stock(how.stock_redis, how.connections);
@@ -99,7 +129,7 @@ void serve(const settings& how) {
                                 .segments = how.segments};
     if (shop.goods == nullptr) {
         throw std::runtime_error{"--stock " + how.stock + " needs --" +
-                                 (how.stock == "redis" ? "stock-redis" : "sqlite")};
+                                 (how.stock == "redis" ? "stock-redis" : how.stock)};
     }
     flash_sale::counter counter{{how.server.port, how.strategy}, make_strategies(shop), *figures};
     flash_sale::server server{how.server,

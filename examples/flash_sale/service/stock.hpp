@@ -72,9 +72,15 @@ public:
                                                                   const order& wanted) = 0;
 };
 
-/// A file that all instances on this host share. Makes its tables unless they are there.
+/// A file that all instances on this host share.
 [[nodiscard]] std::unique_ptr<stock> open_sqlite_stock(const std::string& file,
                                                        std::size_t connections);
+/// `mariadb://user[:password]@host:port/database`.
+[[nodiscard]] std::unique_ptr<stock> open_mariadb_stock(const std::string& address,
+                                                        std::size_t connections);
+/// `postgresql://user[:password]@host:port/database`, or whatever else libpq understands.
+[[nodiscard]] std::unique_ptr<stock> open_postgresql_stock(const std::string& address,
+                                                           std::size_t connections);
 /// `redis://host:port`. A hash for each segment: units, lease_seq, and `order:<id>` for each order.
 [[nodiscard]] std::unique_ptr<stock> open_redis_stock(const std::string& address,
                                                       std::size_t connections);
