@@ -25,6 +25,19 @@ def played(name, sold, left):
                  latencies=[0.001 * (number + 1) for number in range(SMALL.purchases)])
 
 
+class Victim:
+    name = "locks"
+
+    def __init__(self):
+        self.calls = []
+
+    def kill(self):
+        self.calls.append("kill")
+
+    def start(self):
+        self.calls.append("start")
+
+
 def plots_of(page):
     return [ElementTree.fromstring("<svg" + part.split("</svg>")[0] + "</svg>")
             for part in page.split("<svg")[1:]]
@@ -85,6 +98,26 @@ class Goals(unittest.TestCase):
 
     def test_what_was_not_played_is_not_compared(self):
         self.assertEqual(goals.compared([played("holdfast", 30, 0), played("none", 40, 22)]), [])
+
+
+class Faults(unittest.TestCase):
+    def struck(self, *shares):
+        market = types.SimpleNamespace(locks=Victim(), members=[Victim()])
+        fault = faults.Fault("kill-redis", market, catalogue.named(["holdfast"])[0])
+        for share in shares:
+            fault.advance(share)
+        return fault
+
+    def test_a_fault_waits_for_its_share_of_the_stock(self):
+        fault = self.struck(0.0, 0.09)
+        self.assertEqual(fault.market.locks.calls, [])
+        self.assertIn("too late", fault.finish())
+        self.assertEqual(fault.market.locks.calls, [])
+
+    def test_a_fault_in_time_is_told_when_it_is_over(self):
+        fault = self.struck(0.0, 0.61)
+        self.assertNotIn("too late", fault.finish())
+        self.assertEqual(fault.market.locks.calls, ["kill", "start"])
 
 
 class Report(unittest.TestCase):

@@ -32,12 +32,14 @@ class Fault:
         return pause is not None
 
     def finish(self):
-        """Whether it struck at all; then everything runs again."""
+        """The sale is over. Makes everything run again, and tells what happened: a fault that the sale
+        was too fast for has shown nothing."""
         if self.due is None:
-            return False
+            return "no fault: it came too late"
+        in_time = bool(self.told)
         while self.advance(1.0):
             time.sleep(0.01)
-        return True
+        return self.told if in_time else f"{self.told}, too late"
 
     def until(self, what, condition, patience=PATIENCE):
         end = time.monotonic() + patience
@@ -61,7 +63,7 @@ class Fault:
             victim = random.choice(self.market.instances)
             victim.send(signal.SIGSTOP)
             before = stock.glance()
-            yield 0.1
+            yield 0.05
             if not one_lock or stock.glance() == before:
                 break
             victim.send(signal.SIGCONT)
@@ -69,6 +71,8 @@ class Fault:
         victim.send(signal.SIGSTOP)
         pause = self.market.ttl + 1.0
         self.told = f"instance {victim.port} stopped for {pause:.0f} s"
+        if stock.glance().units_left <= 0:
+            self.told += ", too late"
         yield pause
         victim.send(signal.SIGCONT)
 

@@ -41,7 +41,7 @@ class Market:
         """On the tutorials' port, or on another one if somebody is quicker. Not when something is going
         to break: while an instance is down another sale would take the port that everybody wants."""
         pick = (lambda _: free_port()) if self.settings.fault else wanted_or_free
-        program = self.settings.binaries / "flash_sale"
+        program = self.settings.binaries.resolve() / "flash_sale"
         for left in reversed(range(tries)):
             try:
                 return self.started(Instance(program, pick(port), self.directory, options))
