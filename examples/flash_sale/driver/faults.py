@@ -20,6 +20,7 @@ class Fault:
         self.share = random.uniform(0.1, 0.6)
         self.due = None
         self.told = ""
+        self.sale_is_over = False
 
     def advance(self, share_sold):
         """Called again and again while the sale goes on. Whether there is more to come."""
@@ -37,6 +38,7 @@ class Fault:
         if self.due is None:
             return "no fault: it came too late"
         in_time = bool(self.told)
+        self.sale_is_over = True
         while self.advance(1.0):
             time.sleep(0.01)
         return self.told if in_time else f"{self.told}, too late"
@@ -96,7 +98,12 @@ class Fault:
         self.told = f"master {victim.port} killed, a replica promoted"
         victim.kill()
         yield from self.until("another master", lambda: self.market.master() is not victim)
+        # Comes back as what it was, and takes writes again from those who do not ask the sentinels.
         victim.start()
+        while not self.sale_is_over:
+            yield 0.05
+        # The sentinels would do this ten seconds later.
+        victim.ask("REPLICAOF", "127.0.0.1", self.market.master().port)
         yield from self.until("the old master follows the new one", self.market.well, 60)
 
 

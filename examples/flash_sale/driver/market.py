@@ -68,9 +68,11 @@ class Market:
         }
 
     def start_sentinels(self):
-        master = self.started(Redis("locks-0", self.directory))
-        replicas = [self.started(Redis(f"locks-{index}", self.directory, "--replicaof", "127.0.0.1",
-                                       master.port)) for index in (1, 2)]
+        # By default five seconds are given to further replicas before one gets its copy.
+        at_once = ("--repl-diskless-sync-delay", 0)
+        master = self.started(Redis("locks-0", self.directory, *at_once))
+        replicas = [self.started(Redis(f"locks-{index}", self.directory, *at_once, "--replicaof",
+                                       "127.0.0.1", master.port)) for index in (1, 2)]
         self.servers = {server.port: server for server in [master, *replicas]}
         self.sentinels = [self.started(Sentinel(f"sentinel-{index}", self.directory, master))
                           for index in range(3)]
