@@ -97,7 +97,8 @@ class Fault:
         victim = self.market.master()
         self.told = f"master {victim.port} killed, a replica promoted"
         victim.kill()
-        yield from self.until("another master", lambda: self.market.master() is not victim)
+        # A sentinel that was kept from running for two seconds decides nothing for thirty.
+        yield from self.until("another master", lambda: self.market.master() is not victim, 60)
         # Comes back as what it was, and takes writes again from those who do not ask the sentinels.
         victim.start()
         while not self.sale_is_over:
