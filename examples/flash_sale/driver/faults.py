@@ -47,7 +47,9 @@ class Fault:
         end = time.monotonic() + patience
         while not holds(condition):
             if time.monotonic() > end:
-                raise RuntimeError(f"waited {patience:.0f} s in vain: {what}")
+                said = "".join(f"\n{one.name}:\n{one.log.read_text()[-1500:]}"
+                               for one in self.market.sentinels)
+                raise RuntimeError(f"waited {patience:.0f} s in vain: {what}{said}")
             yield 0.02
 
     def kill_instance(self):

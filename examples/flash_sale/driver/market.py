@@ -5,6 +5,11 @@ from servers import Instance, Nginx, Redis, Sentinel, free_port, wait_until, wan
 from stores import DatabaseStock, RedisStock, SqliteStock
 
 
+def fields(flat):
+    """Redis lists names and values in turn."""
+    return dict(zip(flat[::2], flat[1::2]))
+
+
 class Market:
     """`settings` are the program's arguments. The lock's ttl is short when something is going to break,
     so that what a dead holder leaves behind is soon gone."""
@@ -41,7 +46,7 @@ class Market:
         """On the tutorials' port, or on another one if somebody is quicker. Not when something is going
         to break: while an instance is down another sale would take the port that everybody wants."""
         pick = (lambda _: free_port()) if self.settings.fault else wanted_or_free
-        program = self.settings.binaries.resolve() / "flash_sale"
+        program = self.settings.binaries / "flash_sale"
         for left in reversed(range(tries)):
             try:
                 return self.started(Instance(program, pick(port), self.directory, options))
@@ -81,12 +86,19 @@ class Market:
         return f"redis+sentinel://{ports}/sale"
 
     def sentinels_agree(self):
+        """All know each other, and no failover is under way: one that strikes into another may never
+        end."""
+        masters = set()
         for sentinel in self.sentinels:
-            flat = sentinel.ask("SENTINEL", "MASTER", "sale")
-            state = dict(zip(flat[::2], flat[1::2]))
-            if state["num-other-sentinels"] != "2" or state["num-slaves"] != "2":
+            state = fields(sentinel.ask("SENTINEL", "MASTER", "sale"))
+            known = (state["num-other-sentinels"], state["num-slaves"])
+            if known != ("2", "2") or state["flags"] != "master":
                 return False
-        return True
+            replicas = map(fields, sentinel.ask("SENTINEL", "REPLICAS", "sale"))
+            if any(replica["flags"] != "slave" for replica in replicas):
+                return False
+            masters.add(state["port"])
+        return len(masters) == 1
 
     def master(self):
         """The server that the sentinels call the master."""
@@ -97,6 +109,8 @@ class Market:
         """Everything runs, and every replica follows the one master."""
         if not self.sentinels:
             return True
+        if not self.sentinels_agree():
+            return False
         master = self.master()
         return all(server.ask("ROLE")[0] == ("master" if server is master else "slave")
                    and (server is master or server.ask("ROLE")[3] == "connected")
