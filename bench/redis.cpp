@@ -94,34 +94,23 @@ template <class Mutex>
 }
 
 [[nodiscard]] std::vector<figure> two_processes(const redis_process& server) {
-    constexpr int rounds = 6;
-    std::vector<nanoseconds> plain;
-    std::vector<nanoseconds> fair;
-    std::vector<nanoseconds> bare;
-    const auto add = [](std::vector<nanoseconds>& to, const auto& make) {
-        const auto times = to_and_fro(make);
-        to.insert(to.end(), times.begin(), times.end());
-    };
-    for (int round = 0; round < rounds; ++round) {
-        add(plain, [&](int) { return ours<holdfast::mutex>(server, "plain"); });
-        add(bare, [&](int process) -> contender {
-            const auto one = std::make_shared<bare_contender>(server.port(), "bare", process);
-            return {[one] { one->lock(); }, [one] { one->unlock(); }};
-        });
-        add(fair, [&](int) { return ours<holdfast::fair_mutex>(server, "fair"); });
-    }
-    const auto theirs = median(std::move(bare));
-    const auto against = [&](std::string what, std::vector<nanoseconds> times, double goal) -> figure {
-        const auto mine = median(std::move(times));
+    const auto times = to_and_fro([&](int process) -> contenders {
+        const auto bare = std::make_shared<bare_contender>(server.port(), "bare", process);
+        return {contender{[bare] { bare->lock(); }, [bare] { bare->unlock(); }},
+                ours<holdfast::mutex>(server, "plain"), ours<holdfast::fair_mutex>(server, "fair")};
+    });
+    const auto theirs = median(times[0]);
+    const auto against = [&](std::string what, std::size_t kind, double goal) -> figure {
+        const auto mine = median(times[kind]);
         return {
             std::move(what),
             microseconds(mine) + " : " + microseconds(theirs) + " = " + text(mine / theirs, 2) + " ×",
             "≤ " + text(goal, 2) + " ×", mine / theirs <= goal};
     };
     return {
-        against("redis: two processes, from unlock to the other's lock, against a bare hiredis loop",
-                std::move(plain), 1.15),
-        against("redis: … with fair_mutex", std::move(fair), 0.80)};
+        against("redis: two processes, from unlock to the other's lock, against a bare hiredis loop", 1,
+                1.15),
+        against("redis: … with fair_mutex", 2, 0.80)};
 }
 
 [[nodiscard]] figure one_lock(const redis_process& server) {

@@ -18,18 +18,24 @@ namespace bench {
 
 namespace {
 
-constexpr std::size_t hand_overs = 150;
+constexpr std::size_t hand_overs = 1500;
+/// Of one kind, before the next kind has its turn.
+constexpr std::size_t in_a_row = 10;
 /// Long enough for the other to ask, to be refused and to fall asleep.
 constexpr std::chrono::microseconds held_for{1000};
 /// Long enough for the other to get the lock before it is wanted again.
 constexpr std::chrono::microseconds busy_elsewhere_for{400};
 
-/// What both processes see.
-struct board {
-    std::atomic<int> ready{0};
+/// What both processes see of one kind of lock.
+struct column {
     std::atomic<std::int64_t> unlocked_at{0};
     std::array<std::atomic<std::size_t>, 2> count{};
     std::array<std::array<std::int64_t, hand_overs>, 2> times{};
+};
+
+struct board {
+    std::atomic<int> ready{0};
+    std::array<column, kinds_of_lock> columns{};
 };
 
 class shared_board {
@@ -56,27 +62,32 @@ private:
     return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds{1};
 }
 
-void take_turns(board& both, int process, const contender& lock) {
+void take_turn(column& both, std::size_t me, const contender& lock) {
+    const auto asked_at = now();
+    lock.lock();
+    const auto got_at = now();
+    if (const auto unlocked_at = both.unlocked_at.load(); unlocked_at > asked_at) {
+        both.times[me][both.count[me]++] = got_at - unlocked_at;
+    }
+    std::this_thread::sleep_for(held_for);  // not a guess: the length of a hold
+    both.unlocked_at.store(now());
+    lock.unlock();
+    std::this_thread::sleep_for(busy_elsewhere_for);  // not a guess: the time between two holds
+}
+
+void take_turns(board& both, int process, const contenders& locks) {
     const auto me = static_cast<std::size_t>(process);
     both.ready.fetch_add(1);
     for (int look = 0; look < 10'000 && both.ready.load() < 2; ++look) {
         std::this_thread::sleep_for(std::chrono::milliseconds{1});  // not a guess: looked at again
     }
     for (std::size_t turn = 0; turn < hand_overs; ++turn) {
-        const auto asked_at = now();
-        lock.lock();
-        const auto got_at = now();
-        if (const auto unlocked_at = both.unlocked_at.load(); unlocked_at > asked_at) {
-            both.times[me][both.count[me]++] = got_at - unlocked_at;
-        }
-        std::this_thread::sleep_for(held_for);  // not a guess: the length of a hold
-        both.unlocked_at.store(now());
-        lock.unlock();
-        std::this_thread::sleep_for(busy_elsewhere_for);  // not a guess: the time between two holds
+        const auto kind = turn / in_a_row % locks.size();
+        take_turn(both.columns.at(kind), me, locks.at(kind));
     }
 }
 
-[[nodiscard]] pid_t start(board& both, int process, const std::function<contender(int)>& make) {
+[[nodiscard]] pid_t start(board& both, int process, const std::function<contenders(int)>& make) {
     std::cout.flush();  // or both would say what is in there
     const auto child = ::fork();
     if (child != 0) {
@@ -94,7 +105,7 @@ void take_turns(board& both, int process, const contender& lock) {
 
 }  // namespace
 
-std::vector<nanoseconds> to_and_fro(const std::function<contender(int process)>& make) {
+std::vector<std::vector<nanoseconds>> to_and_fro(const std::function<contenders(int process)>& make) {
     const shared_board both;
     const std::array children{start(*both, 0, make), start(*both, 1, make)};
     bool well = true;
@@ -102,13 +113,17 @@ std::vector<nanoseconds> to_and_fro(const std::function<contender(int process)>&
         int status = 0;
         well = ::waitpid(child, &status, 0) == child && status == 0 && well;
     }
-    std::vector<nanoseconds> all;
-    for (std::size_t process = 0; process < children.size(); ++process) {
-        for (std::size_t i = 0; i < (*both).count[process]; ++i) {
-            all.emplace_back(static_cast<double>((*both).times[process][i]));
+    std::vector<std::vector<nanoseconds>> all;
+    for (const auto& one : (*both).columns) {
+        auto& times = all.emplace_back();
+        for (std::size_t process = 0; process < children.size(); ++process) {
+            for (std::size_t i = 0; i < one.count[process]; ++i) {
+                times.emplace_back(static_cast<double>(one.times[process][i]));
+            }
         }
+        well = well && times.size() >= hand_overs / 20;
     }
-    if (!well || all.size() < hand_overs / 8) {
+    if (!well) {
         throw std::runtime_error{"two processes could not hand a lock to and fro"};
     }
     return all;

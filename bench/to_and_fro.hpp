@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <functional>
+#include <vector>
 
 #include "measure.hpp"
 
@@ -12,8 +14,13 @@ struct contender {
     std::function<void()> unlock;
 };
 
-/// Two processes hand a lock to and fro: the times from just before an `unlock` until the other's
-/// `lock`, which was waiting for it, has returned. `make` runs in each of the processes.
-[[nodiscard]] std::vector<nanoseconds> to_and_fro(const std::function<contender(int process)>& make);
+inline constexpr std::size_t kinds_of_lock = 3;
+using contenders = std::array<contender, kinds_of_lock>;
+
+/// Two processes hand locks to and fro: for each kind the times from just before an `unlock` until the
+/// other's `lock`, which was waiting for it, has returned. All kinds take turns, because how fast a
+/// machine wakes threads changes from second to second. `make` runs in each of the processes.
+[[nodiscard]] std::vector<std::vector<nanoseconds>> to_and_fro(
+    const std::function<contenders(int process)>& make);
 
 }  // namespace bench
