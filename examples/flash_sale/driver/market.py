@@ -131,7 +131,7 @@ class Market:
 
     def settle(self):
         """Until no instance works on anything: what is counted afterwards stays."""
-        wait_until("the shop is quiet", lambda: not any(one.in_flight() for one in self.instances), 60)
+        wait_until("the shop is quiet", lambda: not any(one.in_flight() for one in self.instances), 240)
 
     def close(self):
         for process in reversed(self.processes):

@@ -110,4 +110,7 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except RuntimeError as trouble:
+        sys.exit(f"sale: {trouble}")
