@@ -1,11 +1,13 @@
 #include "server.hpp"
 
-#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 
@@ -20,84 +22,67 @@ namespace asio = boost::asio;
 namespace http = boost::beast::http;
 using boost::system::error_code;
 using tcp = asio::ip::tcp;
+/// What is awaited says what went wrong instead of throwing it.
+constexpr auto told = asio::as_tuple(asio::use_awaitable);
 
-/// What the sessions share. Used on the one thread of the connections, except `pool` and `answer`.
+struct connection;
+
+/// What the connections share. Used on their one thread, except `pool` and `answer`.
 struct shared {
     asio::thread_pool& pool;
     const server::handler& answer;
-    std::set<class session*> sessions{};
+    std::set<connection*> connections{};
     bool closing{};
 };
 
-/// One connection: reads a request, has it answered, writes the answer, and so on.
-class session final : public std::enable_shared_from_this<session> {
-public:
-    session(tcp::socket socket, shared& all) : socket_{std::move(socket)}, all_{all} {
-        all_.sessions.insert(this);
+struct connection {
+    connection(tcp::socket opened, shared& among) : socket{std::move(opened)}, all{among} {
+        all.connections.insert(this);
     }
-    session(const session&) = delete;
-    session& operator=(const session&) = delete;
-    ~session() { all_.sessions.erase(this); }
+    connection(const connection&) = delete;
+    connection& operator=(const connection&) = delete;
+    ~connection() { all.connections.erase(this); }
 
-    void read() {
-        if (all_.closing) {
-            return;
-        }
-        idle_ = true;
-        request_ = {};
-        http::async_read(socket_, buffer_, request_,
-                         [self = shared_from_this()](error_code error, std::size_t) {
-                             self->idle_ = false;
-                             if (!error) {
-                                 self->work();
-                             }
-                         });
-    }
-
-    void close_if_idle() {
-        if (idle_) {
-            error_code ignored;
-            socket_.close(ignored);
-        }
-    }
-
-private:
-    void work() {
-        // The connections' thread must not end while a request is with the pool, and a session must not
-        // end on a thread of the pool: so it goes back as a whole.
-        asio::post(all_.pool, [self = shared_from_this(),
-                               back = asio::make_work_guard(socket_.get_executor())]() mutable {
-            const auto target = self->request_.target();
-            auto said = self->request_.method() == http::verb::get
-                            ? self->all_.answer(std::string(target.data(), target.size()))
-                            : reply{405, "text/plain", "only GET\n"};
-            asio::post(back.get_executor(), [self = std::move(self), said = std::move(said)]() mutable {
-                self->write(std::move(said));
-            });
-        });
-    }
-
-    void write(reply said) {
-        response_ = {static_cast<http::status>(said.status), request_.version()};
-        response_.set(http::field::content_type, said.type);
-        response_.keep_alive(request_.keep_alive() && !all_.closing);
-        response_.body() = std::move(said.body);
-        response_.prepare_payload();
-        http::async_write(socket_, response_,
-                          [self = shared_from_this()](error_code error, std::size_t) {
-                              if (!error && self->response_.keep_alive()) {
-                                  self->read();
-                              }
-                          });
-    }
-
-    tcp::socket socket_;
-    shared& all_;
-    boost::beast::flat_buffer buffer_;
-    http::request<http::empty_body> request_;
-    http::response<http::string_body> response_;
-    bool idle_{};
+    tcp::socket socket;
+    shared& all;
+    /// Between two requests.
+    bool idle{};
 };
+
+using request = http::request<http::empty_body>;
+using response = http::response<http::string_body>;
+
+asio::awaitable<reply> answer_to(const request& asked, const server::handler& answer) {
+    if (asked.method() != http::verb::get) {
+        co_return reply{405, "text/plain", "only GET\n"};
+    }
+    const auto target = asked.target();
+    co_return answer(std::string(target.data(), target.size()));
+}
+
+/// Reads a request, has it answered by a thread of the pool, writes the answer, and so on.
+asio::awaitable<void> serve(tcp::socket socket, shared& all) {
+    connection here{std::move(socket), all};
+    boost::beast::flat_buffer buffer;
+    for (bool more = true; more && !all.closing;) {
+        request asked;
+        here.idle = true;
+        const auto [unread, read] = co_await http::async_read(here.socket, buffer, asked, told);
+        here.idle = false;
+        if (unread) {
+            co_return;
+        }
+        auto said =
+            co_await asio::co_spawn(all.pool, answer_to(asked, all.answer), asio::use_awaitable);
+        response answer{static_cast<http::status>(said.status), asked.version()};
+        answer.set(http::field::content_type, said.type);
+        answer.keep_alive(asked.keep_alive() && !all.closing);
+        answer.body() = std::move(said.body);
+        answer.prepare_payload();
+        const auto [unwritten, wrote] = co_await http::async_write(here.socket, answer, told);
+        more = !unwritten && answer.keep_alive();
+    }
+}
 
 }  // namespace
 
@@ -117,7 +102,7 @@ public:
     }
 
     void run() {
-        accept();
+        asio::co_spawn(context_, accept(), asio::detached);
         signals_.async_wait([this](error_code error, int) {
             if (!error) {
                 close();
@@ -128,30 +113,29 @@ public:
     }
 
 private:
-    void accept() {
-        acceptor_.async_accept([this](error_code error, tcp::socket socket) {
-            if (shared_.closing || error == asio::error::operation_aborted) {
-                return;
-            }
+    asio::awaitable<void> accept() {
+        while (!shared_.closing) {
+            auto [error, socket] = co_await acceptor_.async_accept(told);
             if (!error) {
                 socket.set_option(tcp::no_delay{true}, error);
-                std::make_shared<session>(std::move(socket), shared_)->read();
+                asio::co_spawn(context_, serve(std::move(socket), shared_), asio::detached);
             }
-            accept();
-        });
+        }
     }
 
     void close() {
         shared_.closing = true;
         error_code ignored;
         acceptor_.close(ignored);
-        for (auto* const one : shared_.sessions) {
-            one->close_if_idle();
+        for (auto* const one : shared_.connections) {
+            if (one->idle) {
+                one->socket.close(ignored);
+            }
         }
     }
 
     handler answer_;
-    // Before the context, whose destructor drops sessions that refer to them.
+    // Before the context, whose destructor drops connections that refer to them.
     asio::thread_pool pool_;
     shared shared_;
     asio::io_context context_{1};
