@@ -50,7 +50,10 @@ def arguments(words=None):
                         help="where the page with the plots goes (default build/demo/report.html)")
     parser.add_argument("--buyers", type=int, choices=[load.buyers for load in LOADS],
                         help="only this crowd")
-    return parser.parse_args(words)
+    parser.add_argument("--check", action="store_true", help="look at these words, and do nothing")
+    settings = parser.parse_args(words)
+    settings.strategies = catalogue.named(settings.strategies)
+    return settings
 
 
 def row(result):
@@ -67,7 +70,7 @@ HEAD = (f"{'strategy':12} {'buyers':>6} {'units':>6} {'sold':>6} {'oversold':>8}
 
 
 def all_rounds(market, settings):
-    chosen = catalogue.named(settings.strategies)
+    chosen = settings.strategies
     loads = [load for load in LOADS if settings.buyers in (None, load.buyers)]
     if settings.fault:
         chosen = [one for one in chosen if faults.concerns(settings.fault, one)]
@@ -81,6 +84,8 @@ def all_rounds(market, settings):
 
 def main():
     settings = arguments()
+    if settings.check:
+        return 0
     seed = settings.seed if settings.seed is not None else random.randrange(1_000_000)
     random.seed(seed)
     raise_file_limit()
@@ -114,3 +119,6 @@ if __name__ == "__main__":
         sys.exit(main())
     except RuntimeError as trouble:
         sys.exit(f"sale: {trouble}")
+    except KeyboardInterrupt:
+        print("\nsale: interrupted; all servers are stopped", file=sys.stderr)
+        sys.exit(130)
