@@ -48,48 +48,69 @@ protected:
         return clock::now() - start;
     }
 
+    /// The shortest of several attempts: a busy machine makes any one of them long.
+    template <class Attempt>
+    [[nodiscard]] static clock::duration quickest(const Attempt& attempt) {
+        clock::duration shortest{patience};
+        for (int number = 0; number < attempts && shortest >= promptly; ++number) {
+            shortest = std::min<clock::duration>(shortest, attempt());
+        }
+        return shortest;
+    }
+
     const std::shared_ptr<recorder> waiting_events_{std::make_shared<recorder>()};
     client holder_{make_client()};
     client waiting_{make_client({.events = waiting_events_})};
 };
 
 TEST_F(redis_attending, a_release_elsewhere_is_heard_at_once) {
-    clock::duration quickest{patience};
-    for (int attempt = 0; attempt < attempts && quickest >= promptly; ++attempt) {
-        auto held = hold("stock");
-        auto waiter = wait_for("stock");
-        quickest = std::min(quickest, answered_after(waiter, [&] { held.release(); }));
-        EXPECT_TRUE(waiter.get());
-    }
-    EXPECT_LT(quickest, promptly);
+    EXPECT_LT(quickest([&] {
+                  auto held = hold("stock");
+                  auto waiter = wait_for("stock");
+                  const auto took = answered_after(waiter, [&] { held.release(); });
+                  EXPECT_TRUE(waiter.get());
+                  return took;
+              }),
+              promptly);
 }
 
 TEST_F(redis_attending, a_turn_in_line_is_heard_at_once) {
-    clock::duration quickest{patience};
-    for (int attempt = 0; attempt < attempts && quickest >= promptly; ++attempt) {
-        auto held = fair_mutex{holder_, "stock", {.ttl = 30s}}.acquire();
-        auto waiter = wait_for<fair_mutex>("stock");
-        quickest = std::min(quickest, answered_after(waiter, [&] { held.release(); }));
-        EXPECT_TRUE(waiter.get());
-    }
-    EXPECT_LT(quickest, promptly);
+    EXPECT_LT(quickest([&] {
+                  auto held = fair_mutex{holder_, "stock", {.ttl = 30s}}.acquire();
+                  auto waiter = wait_for<fair_mutex>("stock");
+                  const auto took = answered_after(waiter, [&] { held.release(); });
+                  EXPECT_TRUE(waiter.get());
+                  return took;
+              }),
+              promptly);
 }
+
+// A thread that attends sleeps in poll(), where the server's own words wake it once a second. What ends
+// its wait must not leave it to them.
 
 TEST_F(redis_attending, the_deadline_ends_the_wait) {
     const auto held = hold("stock");
-    const auto start = clock::now();
-    auto waiter = wait_for("stock", {}, 300ms);
-    EXPECT_FALSE(waiter.get());
-    EXPECT_GE(clock::now() - start, 300ms);
-    EXPECT_LT(clock::now() - start, 300ms + recheck_bound);
+    EXPECT_LT(quickest([&] {
+                  const auto start = clock::now();
+                  auto waiter = wait_for("stock", {}, 200ms);
+                  EXPECT_FALSE(waiter.get());
+                  const auto late = clock::now() - start - 200ms;
+                  EXPECT_GE(late, 0ms);
+                  return late;
+              }),
+              promptly);
 }
 
 TEST_F(redis_attending, whoever_is_told_to_stop_stops) {
     const auto held = hold("stock");
-    std::stop_source stop;
-    auto waiter = wait_for("stock", stop.get_token());
-    EXPECT_LT(answered_after(waiter, [&] { stop.request_stop(); }), recheck_bound);
-    EXPECT_FALSE(waiter.get());
+    EXPECT_LT(quickest([&] {
+                  std::stop_source stop;
+                  auto waiter = wait_for("stock", stop.get_token());
+                  const auto took = answered_after(waiter, [&] { stop.request_stop(); });
+                  EXPECT_FALSE(waiter.get());
+                  return took;
+              }),
+              promptly);
 }
 
 TEST_F(redis_attending, a_client_that_shuts_down_ends_the_wait) {
@@ -100,18 +121,18 @@ TEST_F(redis_attending, a_client_that_shuts_down_ends_the_wait) {
 }
 
 TEST_F(redis_attending, whoever_waits_beside_it_is_woken_as_promptly_when_it_has_left) {
-    clock::duration quickest{patience};
-    for (int attempt = 0; attempt < attempts && quickest >= promptly; ++attempt) {
-        auto first = hold("first");
-        auto second = hold("second");
-        auto attends = wait_for("first");
-        auto sleeps = wait_for("second");
-        static_cast<void>(answered_after(attends, [&] { first.release(); }));
-        quickest = std::min(quickest, answered_after(sleeps, [&] { second.release(); }));
-        EXPECT_TRUE(attends.get());
-        EXPECT_TRUE(sleeps.get());
-    }
-    EXPECT_LT(quickest, promptly);
+    EXPECT_LT(quickest([&] {
+                  auto first = hold("first");
+                  auto second = hold("second");
+                  auto attends = wait_for("first");
+                  auto sleeps = wait_for("second");
+                  static_cast<void>(answered_after(attends, [&] { first.release(); }));
+                  const auto took = answered_after(sleeps, [&] { second.release(); });
+                  EXPECT_TRUE(attends.get());
+                  EXPECT_TRUE(sleeps.get());
+                  return took;
+              }),
+              promptly);
 }
 
 TEST_F(redis_attending, a_connection_lost_meanwhile_delays_nobody_for_long) {
