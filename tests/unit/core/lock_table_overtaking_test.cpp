@@ -108,6 +108,18 @@ TEST_F(lock_table_overtaking, hold_that_was_not_fleeting_is_handed_straight_to_t
     let_go(who.second);
 }
 
+TEST_F(lock_table_overtaking, turn_is_for_the_front_alone) {
+    const auto who = offered_line();
+
+    take_turn(who.third);
+
+    EXPECT_EQ(said<finish_acquire>(), 0U);
+    take_turn(who.second);
+    EXPECT_EQ(only<finish_acquire>().id, who.second);
+    cancel(who.third);
+    let_go(who.second);
+}
+
 TEST_F(lock_table_overtaking, thread_that_wants_other_terms_does_not_overtake) {
     const auto who = offered_line();
 
