@@ -109,7 +109,9 @@ TEST_F(observer_test, a_lock_granted_without_tokens_to_spare_goes_back_to_the_st
 }
 
 TEST_F(observer_test, threads_that_wait_together_hand_the_lock_over) {
-    auto busy = elsewhere_.acquire();
+    // Held here: so nobody is asking the store while the second one joins, and the one request that
+    // follows is for both.
+    stock_.lock();
     const auto lock_once = [&] {
         stock_.lock();
         stock_.unlock();
@@ -118,14 +120,15 @@ TEST_F(observer_test, threads_that_wait_together_hand_the_lock_over) {
     ASSERT_TRUE(events_->wait_for(event_kind::contended, 1));
     auto second = in_background(lock_once);
     ASSERT_TRUE(events_->wait_for(event_kind::contended, 2));
-    busy.release();
+    stock_.unlock();
     first.get();
     second.get();
     const auto seen = all_events();
     ASSERT_EQ(events_->kinds(),
-              (kinds{event_kind::contended, event_kind::contended, event_kind::acquired,
-                     event_kind::released, event_kind::handed_over, event_kind::released}));
-    EXPECT_LT(seen.at(2).token, seen.at(4).token);
+              (kinds{event_kind::acquired, event_kind::contended, event_kind::contended,
+                     event_kind::released, event_kind::acquired, event_kind::released,
+                     event_kind::handed_over, event_kind::released}));
+    EXPECT_LT(seen.at(4).token, seen.at(6).token);
 }
 
 TEST_F(observer_test, renewals_are_told) {
