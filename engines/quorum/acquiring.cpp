@@ -73,7 +73,11 @@ void quorum_engine::acquire(acquire_request request, call how, completion<acquir
     for (const auto& [member, owner] : leftovers) {
         release_quietly(member, what->key, owner, what->request.mode, what->request.kind);
     }
+    member_answers answers{*this, how};
     perform(what);
+    answers.await(
+        now() + what->member_timeout, [&] { return what->machine.done(); },
+        [&] { return what->machine.won(); });
 }
 
 quorum_engine::round_ptr quorum_engine::prepare(acquire_request request, call how,
@@ -158,7 +162,6 @@ void quorum_engine::enqueue(const round_ptr& what, core::quorum_round::actions a
 void quorum_engine::perform(const round_ptr& what) {
     while (true) {
         action next;
-        bool last = false;
         {
             const std::lock_guard lock{guard_};
             if (what->performing || what->to_do.empty()) {
@@ -166,28 +169,21 @@ void quorum_engine::perform(const round_ptr& what) {
             }
             next = what->to_do.front();
             what->to_do.pop_front();
-            // Others go on while this thread waits for the last member's answer.
-            last = next.what == kind::ask && what->to_do.empty();
-            what->performing = !last;
+            what->performing = true;
         }
-        execute(what, next, last);
-        if (last) {
-            continue;
-        }
+        execute(what, next);
         const std::lock_guard lock{guard_};
         what->performing = false;
     }
 }
 
-void quorum_engine::execute(const round_ptr& what, const action& next, bool last) {
+void quorum_engine::execute(const round_ptr& what, const action& next) {
     switch (next.what) {
         case kind::ask:
-            ask(what, next.member, what->request.token_floor,
-                share_of(what->how, now() + what->member_timeout, last));
+            ask(what, next.member, what->request.token_floor);
             break;
         case kind::raise:
-            ask(what, next.member, next.token,
-                share_of(what->how, now() + what->member_timeout, false));
+            ask(what, next.member, next.token);
             break;
         case kind::undo:
             undo(what, next.member);
@@ -198,7 +194,8 @@ void quorum_engine::execute(const round_ptr& what, const action& next, bool last
     }
 }
 
-void quorum_engine::ask(const round_ptr& what, std::size_t member, fencing_token floor, call how) {
+void quorum_engine::ask(const round_ptr& what, std::size_t member, fencing_token floor) {
+    const call how{std::min(what->how.deadline, now() + what->member_timeout), caller::must_not_block};
     auto request = what->request;
     request.token_floor = floor;
     {

@@ -7,9 +7,11 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include <common/gathering.hpp>
 #include <core/quorum.hpp>
 #include <holdfast/quorum.hpp>
 #include <quorum/holds.hpp>
@@ -43,8 +45,9 @@ struct listing;
 /// A store made of stores. Decisions are the core's (`core::quorum_round`, `core::quorum_tally`); this
 /// asks the members and keeps what must be known about each owner between requests (`hold`).
 ///
-/// Members are asked with `must_not_block`, but for one, on which a caller that may block waits: then
-/// all of them are at work at the same time, and no thread is added.
+/// Members are asked with `must_not_block`, so all of them are at work at the same time. A caller that
+/// may block reads their answers itself where they leave that to it (`gathering`): no thread is woken,
+/// then.
 ///
 /// Thread safety: as every engine. One mutex guards all that changes; it is never held while a member
 /// or a caller is called.
@@ -85,6 +88,7 @@ private:
     /// As `how`, for one of the members: only the last that is trusted keeps its caller busy.
     [[nodiscard]] call share_of(const call& how, clock::time_point deadline, bool last) const;
     [[nodiscard]] std::vector<std::size_t> asking_order();
+    class member_answers;
 
     // acquiring.cpp
     [[nodiscard]] failure refusal(const acquire_request& request, const call& how) const;
@@ -93,8 +97,8 @@ private:
     void classify(round& what, hold& of, core::quorum_round::settings& how);
     void enqueue(const round_ptr& what, core::quorum_round::actions actions);
     void perform(const round_ptr& what);
-    void execute(const round_ptr& what, const action& next, bool last);
-    void ask(const round_ptr& what, std::size_t member, fencing_token floor, call how);
+    void execute(const round_ptr& what, const action& next);
+    void ask(const round_ptr& what, std::size_t member, fencing_token floor);
     void undo(const round_ptr& what, std::size_t member);
     void answered(const round_ptr& what, std::size_t member, const acquire_reply& reply);
     [[nodiscard]] failure uncounted(round& what, std::size_t member, const store_instance& from);
@@ -145,6 +149,40 @@ private:
     std::condition_variable unused_;
     std::size_t uses_{};
     bool closing_{};
+};
+
+/// While it exists, a caller that may block reads the members' answers itself, as far as they leave
+/// that to it.
+class quorum_engine::member_answers {
+public:
+    member_answers(quorum_engine& of, const call& how) : of_{of} {
+        if (how.from == caller::may_block) {
+            gathered_.emplace();
+        }
+    }
+
+    /// Until `decided`. Afterwards the rest is in no hurry if it is `settled`: what is still to come
+    /// changes nothing. Both are asked under the mutex.
+    template <class Decided, class Settled>
+    void await(clock::time_point deadline, const Decided& decided, const Settled& settled) {
+        // Those who read for the other members do not wake this thread: it must be able to decide
+        // alone.
+        if (!gathered_ || gathered_->size() < core::majority_of(of_.members_.size())) {
+            return;
+        }
+        const auto ask = [this](const auto& question) {
+            const std::lock_guard lock{of_.guard_};
+            return question();
+        };
+        gathered_->fetch_until([&] { return ask(decided); }, deadline);
+        if (ask(settled)) {
+            gathered_->put_off();
+        }
+    }
+
+private:
+    quorum_engine& of_;
+    std::optional<gathering> gathered_;
 };
 
 template <class Call>

@@ -286,13 +286,14 @@ void quorum_engine::release(release_request request, call how, completion<releas
                                                           std::move(done)});
     const auto ttl = begin_letting_go(*what, request);
     const auto order = asking_order();
-    const auto deadline = now() + member_timeout(ttl);
+    const auto deadline = std::min(how.deadline, now() + member_timeout(ttl));
+    member_answers answers{*this, how};
     for (const auto member : order) {
-        const auto share = share_of(how, deadline, member == order.back());
         const bool called = use(member, [&](engine& store) {
-            store.release(request, share, [this, what, member](release_reply reply) {
-                release_answered(*what, member, std::move(reply));
-            });
+            store.release(request, {deadline, caller::must_not_block},
+                          [this, what, member](release_reply reply) {
+                              release_answered(*what, member, std::move(reply));
+                          });
         });
         if (!called) {
             release_answered(*what, member,
@@ -301,6 +302,8 @@ void quorum_engine::release(release_request request, call how, completion<releas
                               {errc::shut_down, "the client has been shut down"}});
         }
     }
+    const auto decided = [&] { return !what->done; };
+    answers.await(deadline, decided, decided);
 }
 
 /// From now on nothing makes the claim anew. The ttl that it had.

@@ -62,7 +62,7 @@ void connection::state::submit(std::unique_ptr<request> asked) {
     if (link_) {
         write(lock, clock::now(), after);
     }
-    if (link_ && !link_->idle() && link_->reading == link::reader::none) {
+    if (link_ && !link_->idle() && link_->reading == link::reader::none && !leave_to_gatherer()) {
         link_->reading = link::reader::background;
         wake_background();
     }

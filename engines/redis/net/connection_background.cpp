@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <common/poll_timeout.hpp>
 #include <common/quiet_thread.hpp>
 #include <redis/net/connection_state.hpp>
 #include <utility>
@@ -32,7 +33,10 @@ void connection::state::expect_expiry(clock::time_point deadline) {
 void connection::state::background() {
     guard lock{mutex_};
     while (phase_ != phase::closed) {
-        tidy(lock);
+        // Answers may be there for requests whose time is over: they are read first.
+        if (!mind_what_was_put_off()) {
+            tidy(lock);
+        }
         switch (phase_) {
             case phase::connecting:
                 attempt(lock);
@@ -83,7 +87,7 @@ void connection::state::tidy(guard& lock) {
 short connection::state::sleep(guard& lock, int descriptor, short wanted, clock::time_point until) {
     const bool busy = phase_ == phase::closed || !deferred_.empty() || !losses_.empty();
     const auto now = clock::now();
-    const auto wake_at = busy ? now : std::min(until, next_expiry_);
+    const auto wake_at = busy ? now : std::min({until, next_expiry_, next_minding_});
     sleeping_ = true;
     lock.unlock();
     std::array<::pollfd, 2> watched{{{.fd = bell_.get(), .events = POLLIN, .revents = 0},

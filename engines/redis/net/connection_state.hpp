@@ -18,15 +18,16 @@
 
 namespace holdfast::engines::redis {
 
-/// What a connection is made of. The functions are in three files: asking and waiting (connection.cpp),
+/// What a connection is made of. The functions are in four files: asking and waiting (connection.cpp),
 /// moving bytes and ending requests (connection_driver.cpp), the thread in the background
-/// (connection_background.cpp).
+/// (connection_background.cpp), threads that gather answers (connection_gathering.cpp).
 ///
 /// Two roles are handed round, both without the lock held while they are at work:
 ///   the writer sends what has been collected; anybody, for the length of one system call
-///   the reader reads the answers for all: the caller whose own answer is the last to come, or the
-///     background when none of those who wait is a caller that blocks
-/// As long as anything is pending there is a reader.
+///   the reader reads the answers for all: the caller whose own answer is the last to come, a thread
+///     that gathers answers from several servers, or the background when nobody waits
+/// As long as anything is pending there is a reader, unless nobody is in a hurry and the reading was
+/// put off: the next who asks reads, or the background after `put_off_for`.
 struct connection::state : std::enable_shared_from_this<connection::state> {
 public:
     state(node_address where, connection_settings how, commands greeting, events told);
@@ -46,6 +47,9 @@ private:
     static constexpr std::size_t most_requests = 65'536;
     /// A connection that was silent for longer is looked at before it is used.
     static constexpr std::chrono::seconds trusted_for{1};
+
+    /// Answers that were put off are read by the background when nobody else has come for so long.
+    static constexpr std::chrono::milliseconds put_off_for{10};
 
     // Asking and waiting.
     void submit(std::unique_ptr<request> asked);
@@ -70,6 +74,14 @@ private:
     void run(request& over);
     [[nodiscard]] bool defer(std::vector<std::unique_ptr<request>>& due);
     [[nodiscard]] failure unanswered(link::reach how_far) const;
+
+    // Leaving the reading to a thread that gathers answers.
+    class unread_answers;
+    [[nodiscard]] bool leave_to_gatherer();
+    [[nodiscard]] bool fetch(const std::shared_ptr<link>& on);
+    void end_fetching(const std::shared_ptr<link>& on, bool soon);
+    [[nodiscard]] bool put_off() const noexcept;
+    [[nodiscard]] bool mind_what_was_put_off();
 
     // The thread in the background.
     void start_background();
@@ -111,6 +123,11 @@ private:
     bell bell_;
     /// When the background looks for requests of those who do not wait that are over time.
     clock::time_point next_expiry_{clock::time_point::max()};
+    /// When something was put off last, and when the background looks whether it still is; never, while
+    /// it does not mind.
+    clock::time_point put_off_at_{};
+    clock::time_point minded_{};
+    clock::time_point next_minding_{clock::time_point::max()};
     /// Completions that could not be run where they became due.
     std::vector<std::unique_ptr<request>> deferred_;
     std::vector<failure> losses_;

@@ -31,10 +31,6 @@ struct io_result {
 /// called off.
 using waiting = std::function<bool(int descriptor, short events, clock::time_point until)>;
 
-/// For poll(): rounded up, and never so long that a machine's sleep could hide the end of the wait
-/// (poll's clock stands still meanwhile). Without an end for `time_point::max()`.
-[[nodiscard]] int poll_timeout(clock::time_point until, clock::time_point now) noexcept;
-
 /// Waits with nobody to call it off; a thread of the user's may do so.
 [[nodiscard]] bool wait_for(int descriptor, short events, clock::time_point until);
 

@@ -21,7 +21,7 @@ namespace holdfast::engines::redis {
 /// `write_taken`, which belong to whoever has that role: one reader and one writer at a time.
 class link {
 public:
-    enum class reader : std::uint8_t { none, caller, background };
+    enum class reader : std::uint8_t { none, caller, gatherer, background };
     /// Whether a request reached the socket, even if only in part.
     enum class reach : std::uint8_t { unsent, sent };
 

@@ -1,4 +1,5 @@
 #include <array>
+#include <common/poll_timeout.hpp>
 #include <common/quiet_thread.hpp>
 #include <redis/net/handshake.hpp>
 #include <redis/net/subscriber_state.hpp>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <common/poll_timeout.hpp>
 #include <common/quiet_thread.hpp>
 #include <utility>
 
