@@ -6,6 +6,7 @@
 #include <redis/layout/keys.hpp>
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 namespace holdfast::engines {
@@ -27,6 +28,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::chrono::hours card_life{1};
+/// What is under way when a client ends may take so long.
+constexpr milliseconds longest_farewell{300};
 
 [[nodiscard]] std::string reach_text(const address& where) {
     switch (where.topology) {
@@ -132,6 +135,7 @@ redis_engine::redis_engine(redis::address where, const client_identity& identity
 }
 
 redis_engine::~redis_engine() {
+    take_leave();
     watches_->close();
     // Completes what is pending. Completions that are running may still send something, so the pointer
     // must last until the end; `reset` would clear it first.
@@ -179,16 +183,22 @@ void redis_engine::run(std::shared_ptr<const script_call> what, std::uint16_t sl
     // Behind a script that the server does not know, WAIT would use up the time that is there.
     const auto first =
         lane == router::lane::confirmed ? script_call::form::text : script_call::form::fingerprint;
+    const auto finish = [this](const answered& with, connection::result result) {
+        under_way_.fetch_sub(1, std::memory_order_release);
+        with(std::move(result));
+    };
+    under_way_.fetch_add(1, std::memory_order_relaxed);
     send(first, how,
-         [send, deadline = how.deadline, done = std::move(done)](connection::result result) {
+         [send, finish, deadline = how.deadline, done = std::move(done)](connection::result result) {
              const bool unknown_script =
                  !result.error && result.replies.front().error_code() == "NOSCRIPT";
              if (!unknown_script) {
-                 done(std::move(result));
+                 finish(done, std::move(result));
                  return;
              }
              // Nothing has happened yet: say it in full.
-             send(script_call::form::text, {deadline, caller::must_not_block}, done);
+             send(script_call::form::text, {deadline, caller::must_not_block},
+                  [finish, done](connection::result answer) { finish(done, std::move(answer)); });
          });
 }
 
@@ -284,10 +294,16 @@ void redis_engine::release(release_request request, call how, completion<release
     auto channel =
         channel_of(request.mode == claim_mode::permit ? lock_kind::semaphore : request.kind, key);
     const bool counts_us = request.kind != lock_kind::fair_mutex;
+    if (request.linger.count() > 0) {
+        leaves_locks_ = true;
+    }
     run(std::make_shared<script_call>(release_call(request, key, dialect_)), slot_for(key), how,
         [this, counts_us, channel = std::move(channel),
          done = std::move(done)](connection::result result) {
             auto reply = read(result, release_answer);
+            if (reply.result == release_reply::outcome::failed) {
+                leaves_locks_ = true;
+            }
             if (counts_us && reply.others_waiting > 0) {
                 reply.others_waiting -= watches_->own_subscriptions(channel);
             }
@@ -352,6 +368,24 @@ void redis_engine::listen_for_revocations() {
         revocations_ = watches_->listen(
             {channel, slot_for(channel), channel_style::classic}, watches::beginning::told,
             [this](std::string_view) { callbacks_.holds_may_have_changed(); });
+    }
+}
+
+/// Takes the card away, unless locks stay, and gives what is under way a moment to be answered: a
+/// release that nobody waited for may be among it, and need not have been sent yet.
+void redis_engine::take_leave() {
+    const auto deadline = clock::now() + longest_farewell;
+    const auto card = card_key(identity_.client.client_text());
+    router_->send(
+        slot_for(card), router::lane::common,
+        [card, keep = leaves_locks_.load()](std::string& out, const server_facts&) {
+            append_command(out, std::vector<std::string_view>{keep ? "EXISTS" : "DEL", card});
+            return std::size_t{1};
+        },
+        {deadline, caller::may_block}, [](const connection::result&) {});
+    // All that was asked of the same server is over now. Others may take a little longer.
+    while (under_way_.load(std::memory_order_acquire) > 0 && clock::now() < deadline) {
+        std::this_thread::sleep_for(milliseconds{1});  // not a guess: looked at again
     }
 }
 

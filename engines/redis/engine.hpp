@@ -63,6 +63,7 @@ private:
     void settle_unconfirmed(const acquire_request& request, std::int64_t confirmed, call how,
                             completion<acquire_reply> done);
     void write_card(std::chrono::milliseconds ttl);
+    void take_leave();
     void listen_for_revocations();
     [[nodiscard]] std::int64_t stand_in_line(const acquire_request& request, const std::string& key);
     void leave_line(const owner_id& owner);
@@ -77,6 +78,10 @@ private:
     std::unique_ptr<router> router_;
     std::shared_ptr<const catalogue> catalogue_;
 
+    /// Scripts that were sent, or are to be, and are not answered.
+    std::atomic<int> under_way_{0};
+    /// Whether somebody may see locks of ours when we are gone.
+    std::atomic<bool> leaves_locks_{false};
     /// When the card has to be written again, on our clock.
     std::atomic<clock::time_point> card_due_;
     std::atomic<bool> listens_{false};

@@ -139,6 +139,28 @@ TEST_F(redis_inspection, lists_the_locks_of_all_clients_with_their_cards) {
     }
 }
 
+TEST_F(redis_inspection, a_client_that_ends_takes_its_card_away) {
+    const auto cards = [&] { return server_.ask({"KEYS", "holdfast_card:*"}).items.size(); };
+    const auto before = cards();
+    {
+        client brief{address_of(server_.port())};
+        mutex{brief, "stock:5"}.acquire().release();
+        EXPECT_EQ(cards(), before + 1);
+    }
+    EXPECT_EQ(cards(), before);
+}
+
+TEST_F(redis_inspection, a_client_that_ends_leaves_its_card_with_a_lock_that_lingers) {
+    {
+        client brief{address_of(server_.port()), {.label = "nightly"}};
+        mutex{brief, "stock:5"}.acquire().release_after(20s);
+    }
+    const auto seen = operator_.inspect("stock:5");
+    ASSERT_EQ(seen.holders.size(), 1);
+    ASSERT_TRUE(seen.holders[0].card.has_value());
+    EXPECT_EQ(seen.holders[0].card->label, "nightly");
+}
+
 TEST_F(redis_inspection, lists_more_locks_than_are_looked_at_together_in_order) {
     constexpr int locks = 300;
     const auto name = [](int number) { return "stock:" + std::to_string(1000 + number); };
