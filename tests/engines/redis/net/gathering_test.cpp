@@ -128,7 +128,7 @@ TEST_F(gathering_answers, what_was_put_off_is_read_soon_though_nobody_comes) {
         EXPECT_NE(end.on.load(), std::this_thread::get_id());
         EXPECT_EQ(end.code.load(), errc{});
         waited += clock::now() - since;
-        std::this_thread::sleep_for(40ms);  // until the connection's own thread no longer minds
+        std::this_thread::sleep_for(40ms);  // not a guess: until its own thread no longer minds
     }
     // 10 to 20 ms each. That thread looks around once a second anyway.
     EXPECT_LT(waited, 1200ms);
@@ -193,7 +193,7 @@ TEST_F(gathering_answers, an_answer_that_was_put_off_is_not_taken_for_a_late_one
             gathering all;
             // Over time before the connection's own thread would look by itself.
             send(0, put_off, {"PING"}, 5ms);
-            std::this_thread::sleep_for(1ms);
+            std::this_thread::sleep_for(1ms);  // not a guess: some of the time that it has
             all.put_off();
         }
         ASSERT_TRUE(eventually([&] { return put_off.over.load(); }));
@@ -253,7 +253,7 @@ TEST_F(gathering_answers, a_connection_that_is_lost_ends_the_fetching) {
     gathering all;
     send(1, ends_[1]);
     auto lost = std::async(std::launch::async, [&] {
-        std::this_thread::sleep_for(20ms);
+        std::this_thread::sleep_for(20ms);  // not a guess: how long it hangs
         tested_[1]->reset({errc::store_unavailable, "for the test"});
     });
     fetch(all, {&ends_[1]});
