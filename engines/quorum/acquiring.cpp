@@ -60,6 +60,8 @@ void quorum_engine::acquire(acquire_request request, call how, completion<acquir
         auto& of = holds_.try_emplace(key, members_.size()).first->second;
         if (of.asking) {
             // One after the other: what a failed round gives back, the next must not have counted.
+            // Whoever brings the last answer asks on, and has other things to do than to wait.
+            how.from = caller::must_not_block;
             of.next.emplace_back([this, request = std::move(request), how, done = std::move(done)] {
                 acquire(request, how, done);
             });
@@ -76,7 +78,7 @@ void quorum_engine::acquire(acquire_request request, call how, completion<acquir
     member_answers answers{*this, how};
     perform(what);
     answers.await(
-        now() + what->member_timeout, [&] { return what->machine.done(); },
+        std::min(how.deadline, now() + what->member_timeout), [&] { return what->machine.done(); },
         [&] { return what->machine.won(); });
 }
 

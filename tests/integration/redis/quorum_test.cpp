@@ -75,6 +75,20 @@ TEST_F(redis_quorum, says_that_there_is_no_quorum_with_two_of_three_dead_and_lea
     EXPECT_EQ(holders_in(2), 0U);
 }
 
+TEST_F(redis_quorum, a_call_ends_in_its_own_time_though_two_of_three_servers_hang) {
+    client where{stores()};
+    mutex lock{where, "stock"};
+    lock.lock();
+    lock.unlock();
+    servers[0].pause();
+    servers[1].pause();
+    const auto asked_at = clock::now();
+    EXPECT_THROW(static_cast<void>(lock.try_acquire_for(100ms)), std::system_error);
+    EXPECT_LT(clock::now() - asked_at, 100ms + slack) << "a member may take 1 s";
+    servers[0].resume();
+    servers[1].resume();
+}
+
 TEST_F(redis_quorum, waits_for_a_server_that_hangs_once_at_most) {
     client where{stores()};
     mutex lock{where, "stock"};
