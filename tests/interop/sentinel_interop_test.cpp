@@ -1,3 +1,7 @@
+#include <memory>
+
+#include <support/redis_servers.hpp>
+
 #include "stage.hpp"
 
 /// The same where both sides ask sentinels for the server, and releases reach replicas as well.
@@ -7,7 +11,21 @@ namespace {
 
 class sentinel_interop : public interop_stage {
 protected:
-    [[nodiscard]] environment make_environment() const override { return servers_with_sentinels(); }
+    [[nodiscard]] environment make_environment() const override {
+        auto made = servers_with_sentinels();
+        servers_ = std::static_pointer_cast<testing_support::redis_sentinels>(made.servers);
+        return made;
+    }
+    /// The master dies, with everything that was written before in its replicas.
+    static void fail_over(probe& master) {
+        master.text({"SET", "written", "last"});
+        ASSERT_EQ(master.number({"WAIT", "2", "10000"}), 2);
+        const auto servers = servers_.lock();
+        servers->wait_for_new_master(servers->kill_master());
+    }
+
+private:
+    inline static std::weak_ptr<testing_support::redis_sentinels> servers_;
 };
 
 TEST_P(sentinel_interop, cpp_is_told_when_java_unlocks) {
@@ -41,6 +59,29 @@ TEST_P(sentinel_interop, only_one_thread_of_either_side_is_in) {
     const auto counted = count_together("plain", [&] { return lock.acquire(); });
 
     EXPECT_EQ(counted, std::to_string(2 * threads_per_side * counts_per_thread));
+}
+
+/// The last one: what it kills stays dead.
+TEST_P(sentinel_interop, what_java_holds_stays_held_when_the_master_dies) {
+    mutex lock{*client_, name_};
+    java("holder", "plain lock", long_lease);
+    auto waiter = waits_for(lock);
+    ASSERT_TRUE(listens_quietly(lock_channel()));
+
+    fail_over(*redis_);
+
+    EXPECT_TRUE(holds_throughout(std::chrono::seconds{2}, [&] { return !is_done(waiter); }));
+    EXPECT_EQ(java("holder", "plain held"), "true");
+    java("holder", "plain unlock");
+    ASSERT_TRUE(gets_done(waiter));
+    auto held = waiter.get();
+    ASSERT_TRUE(held);
+
+    auto java_waits = java_begins("waiter", "plain try", long_wait, long_lease);
+    ASSERT_TRUE(java_sleeps("waiter"));
+    held->release();
+    ASSERT_TRUE(gets_done(java_waits));
+    EXPECT_EQ(java_waits.get(), "true");
 }
 
 HOLDFAST_WITH_EVERY_REDISSON(sentinel_interop);
