@@ -146,10 +146,11 @@ void lock_table::on_hint(const std::string& name, clock::time_point now) {
     const auto contests = found->second.waiting->contests;  // asking may end some of them
     for (const auto id : contests) {
         const auto who = contests_.find(id);
-        if (who != contests_.end()) {
+        if (who != contests_.end() && !who->second->reads()) {
             step(*who->second, who->second->way.on_hint(), now);
         }
     }
+    send_scout(name, now);
 }
 
 void lock_table::on_turn(const std::string& name, const owner_id& owner,

@@ -61,9 +61,10 @@ struct unreleased_lock {
 /// no clock, thread or store, so the runtime and the simulator drive the very same code.
 ///
 /// Exclusive claims on one name share a `local_queue` and one contender at the store. Shared claims and
-/// permits contend one by one. A grant becomes a tenure (renewed, see `renewal`) with one hold at a
-/// time on it; a hand-over passes its record on, at once or to whoever takes it first. A hold that is
-/// lost stays on record until its holder lets go.
+/// permits contend one by one; when a name may have become free, one reader asks for all. A grant
+/// becomes a tenure (renewed, see `renewal`) with one hold at a time on it; a hand-over passes its
+/// record on, at once or to whoever takes it first. A hold that is lost stays on record until its
+/// holder lets go.
 ///
 /// Not thread-safe: the caller serialises.
 class lock_table {
@@ -198,6 +199,9 @@ private:
     void ask(contest& who, clock::time_point now);
     void settle(contest& who, acquisition::verdict verdict, const engines::acquire_reply& reply,
                 clock::time_point now);
+    void send_scout(const std::string& name, clock::time_point now);
+    void after_scouting(contest_id who, const std::string& name, acquisition::verdict verdict,
+                        const engines::acquire_reply& reply, clock::time_point now);
     void settle_late_grant(contest& who, clock::time_point now);
     void settle_grant(contest& who, const engines::acquire_reply& reply, clock::time_point now);
     [[nodiscard]] bool settle_without_grant(contest& who, acquisition::verdict verdict,

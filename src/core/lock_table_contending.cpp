@@ -94,7 +94,62 @@ void lock_table::on_acquire_reply(request_id id, const engines::acquire_reply& r
     const auto found = contests_.find(request->of);
     if (found != contests_.end()) {
         auto& who = *found->second;
-        settle(who, who.way.on_reply(reply, now, jitter()), reply, now);
+        const bool scouted = std::exchange(who.scout, false);
+        const auto name = who.name;
+        const auto verdict = who.way.on_reply(reply, now, jitter());
+        settle(who, verdict, reply, now);
+        if (scouted) {
+            after_scouting(request->of, *name, verdict, reply, now);
+        }
+    }
+}
+
+/// Readers are let in all or none, so of those who wait here one asks, and the others follow it in: a
+/// thousand who ask after every writer would keep the store busy with refusals.
+void lock_table::send_scout(const std::string& name, clock::time_point now) {
+    const auto found = names_.find(name);
+    if (found == names_.end() || !found->second.waiting) {
+        return;
+    }
+    for (const auto id : found->second.waiting->contests) {
+        auto& who = *contests_.at(id);
+        const auto waits = waiters_.find(who.sole);
+        if (!who.reads() || waits == waiters_.end() || !waits->second->what.wait) {
+            continue;
+        }
+        step(who, who.way.on_hint(), now);
+        if (who.way.asking()) {
+            who.scout = true;
+            return;
+        }
+    }
+}
+
+void lock_table::after_scouting(contest_id who, const std::string& name, acquisition::verdict verdict,
+                                const engines::acquire_reply& reply, clock::time_point now) {
+    if (const auto found = contests_.find(who);
+        found != contests_.end() && found->second->way.asking()) {
+        found->second->scout = true;  // it was told again meanwhile
+        return;
+    }
+    using outcome = engines::acquire_reply::outcome;
+    if (reply.result == outcome::busy && verdict == acquisition::verdict::nothing) {
+        return;  // for all of them
+    }
+    if (verdict != acquisition::verdict::granted) {
+        // It does not know, or was told again and has left.
+        send_scout(name, now);
+        return;
+    }
+    const auto found = names_.find(name);
+    if (found == names_.end() || !found->second.waiting || planted(bug::scout_tells_nobody)) {
+        return;
+    }
+    for (const auto id : found->second.waiting->contests) {
+        auto& other = *contests_.at(id);
+        if (other.reads()) {
+            step(other, other.way.on_hint(), now);
+        }
     }
 }
 

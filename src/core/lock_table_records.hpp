@@ -29,6 +29,8 @@ struct lock_table::contest {
     timer wake;
     /// The waiter it works for; zero: whoever is at the front of the name's queue.
     waiter_id sole{};
+    /// Asks on behalf of all readers who wait here.
+    bool scout{};
 
     contest(contest_id number, shared_name where, acquisition machine, shared_terms asked)
         : id{number},
@@ -37,6 +39,7 @@ struct lock_table::contest {
           how{std::move(asked)},
           wake{number} {}
     [[nodiscard]] bool for_queue() const noexcept { return sole == 0; }
+    [[nodiscard]] bool reads() const noexcept { return way.claim().mode == claim_mode::shared; }
 };
 
 /// Something on its way back to the store.

@@ -19,6 +19,7 @@ enum class bug : std::uint8_t {
     abandoned_grant_kept,         ///< a grant that comes after everybody left is not given back
     offer_ends_with_the_front,    ///< the one who was told it is free leaves, nobody else is told
     vacancy_kept,                 ///< everybody who waited leaves, what is free here is not given back
+    scout_tells_nobody,           ///< the reader who asks for all is let in, the others sleep on
     resend_with_new_owner,        ///< after an unknown outcome, asks again as somebody else
     hint_while_asking_dropped,    ///< a notification during a request is forgotten
     no_recheck_after_watch,       ///< sleeps without asking again once the watch is in place

@@ -85,6 +85,7 @@ const std::vector<std::string_view>& bug_names() {
                                                      "abandoned_grant_kept",
                                                      "offer_ends_with_the_front",
                                                      "vacancy_kept",
+                                                     "scout_tells_nobody",
                                                      "resend_with_new_owner",
                                                      "hint_while_asking_dropped",
                                                      "no_recheck_after_watch",

@@ -283,6 +283,9 @@ void network::notify() {
             check.subject = static_cast<std::uint32_t>(lock);
             check.detail = store_.freedom(lock);
             run_.after(run_.numbers.wake_up_bound, check);
+            check.what = what_happens::check_readers;
+            check.detail = store_.closings(lock);
+            run_.after(2 * run_.numbers.wake_up_bound, check);
         }
     }
 }

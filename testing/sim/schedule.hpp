@@ -36,6 +36,7 @@ enum class what_happens : std::uint8_t {
     check_release,
     check_validity,
     check_wake_up,
+    check_readers,
 };
 
 struct happening {

@@ -47,6 +47,8 @@ public:
     void check_validity(const happening& event);
     /// Whether somebody waits here for `lock` since before `since`.
     [[nodiscard]] bool waited_since(std::size_t lock, clock::time_point since) const noexcept;
+    /// Whether a reader waits here for `lock` since before `since`.
+    [[nodiscard]] bool has_read_waiting(std::size_t lock, clock::time_point since) const noexcept;
     void check_at_end();
 
 private:

@@ -135,6 +135,12 @@ bool sim_client::waited_since(std::size_t lock, clock::time_point since) const n
            });
 }
 
+bool sim_client::has_read_waiting(std::size_t lock, clock::time_point since) const noexcept {
+    return running() && !paused() && std::any_of(users_.begin(), users_.end(), [&](const user& who) {
+               return who.waits_for(lock) && who.since < since && who.asked.mode == claim_mode::shared;
+           });
+}
+
 void sim_client::check_at_end() {
     if (!finished()) {
         world_.run.log.violated("everybody finishes", "client ", +number_,

@@ -63,6 +63,7 @@ void sim_store::serve_line() {
     const auto reply = model_.acquire(first.asked, now());
     audit_grant(first.asked, reply, {});
     ++freedom_[lock_index(first.asked.name)];
+    ++closings_[lock_index(first.asked.name)];
     if (first.too_late) {
         beyond_knowledge_.push_back(first.asked.owner);
     }
@@ -82,6 +83,7 @@ engines::acquire_reply sim_store::acquire(const engines::acquire_request& reques
         }
         audit_grant(request, reply, before);
         ++freedom_[lock_index(request.name)];
+        closings_[lock_index(request.name)] += request.mode == claim_mode::shared ? 0U : 1U;
         if (too_late) {
             beyond_knowledge_.push_back(request.owner);
         }
@@ -236,14 +238,22 @@ void sim_store::lose_data() {
     run_.store_kept_its_word = false;
     model_.reset(largest_token_ + 1000);
     line_.clear();
-    for (auto& count : freedom_) {
-        ++count;
+    for (std::size_t lock = 0; lock < lock_count; ++lock) {
+        ++freedom_[lock];
+        ++closings_[lock];
     }
     run_.log.note("store: all data is lost");
 }
 
 bool sim_store::is_free(std::size_t lock) {
     return look(lock_name(lock)).empty();
+}
+
+bool sim_store::lets_readers_in(std::size_t lock) {
+    const auto present = look(lock_name(lock));
+    return std::all_of(present.begin(), present.end(), [](const holder_info& one) {
+        return one.mode == claim_mode::shared && !one.lingering;
+    });
 }
 
 std::optional<clock::time_point> sim_store::expiry(const owner_id& owner, std::size_t lock) {

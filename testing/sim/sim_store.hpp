@@ -37,6 +37,9 @@ public:
     /// Changes when the lock becomes free or is granted.
     [[nodiscard]] std::uint64_t freedom(std::size_t lock) const noexcept { return freedom_[lock]; }
     [[nodiscard]] bool is_free(std::size_t lock);
+    /// Changes when the lock is granted to somebody who keeps readers out.
+    [[nodiscard]] std::uint64_t closings(std::size_t lock) const noexcept { return closings_[lock]; }
+    [[nodiscard]] bool lets_readers_in(std::size_t lock);
     /// When it will forget this hold, rounded up to a millisecond.
     [[nodiscard]] std::optional<clock::time_point> expiry(const owner_id& owner, std::size_t lock);
     /// Whether it has what its client can know of.
@@ -70,6 +73,7 @@ private:
     std::uint64_t largest_token_{};
     std::uint64_t grants_{};
     std::array<std::uint64_t, lock_count> freedom_{};
+    std::array<std::uint64_t, lock_count> closings_{};
     /// Granted or renewed by requests that came too late.
     std::vector<owner_id> beyond_knowledge_;
 };

@@ -90,6 +90,9 @@ void world::dispatch(const happening& event) {
         case what_happens::check_wake_up:
             check_wake_up(event);
             return;
+        case what_happens::check_readers:
+            check_readers(event);
+            return;
         default:
             // Spurious hints and the like may be meant for clients that this run does not have.
             if (event.client < clients_.size()) {
@@ -207,6 +210,22 @@ void world::check_wake_up(const happening& event) {
                               relative(freed_at), ", client ", i,
                               " has waited for it since before, and "
                               "nobody has got it");
+        }
+    }
+}
+
+/// Where one reader has been let in, all are: twice the time, because they follow each other.
+void world::check_readers(const happening& event) {
+    const auto lock = static_cast<std::size_t>(event.subject);
+    if (store_.closings(lock) != event.detail || !store_.lets_readers_in(lock)) {
+        return;
+    }
+    const auto freed_at = run_.now() - 2 * run_.numbers.wake_up_bound;
+    for (std::size_t i = 0; i < clients_.size(); ++i) {
+        if (clients_[i].has_read_waiting(lock, freed_at)) {
+            run_.log.violated("no reader oversleeps", "\"", lock_name(lock),
+                              "\" has been open to readers since ", relative(freed_at), ", client ", i,
+                              " has a reader who waits for it since before");
         }
     }
 }

@@ -29,6 +29,7 @@ private:
     void strike_store(feature what, dice::severity how);
     void end_faults();
     void check_wake_up(const happening& event);
+    void check_readers(const happening& event);
     void check_at_end();
 
     context run_;

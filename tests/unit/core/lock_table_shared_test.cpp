@@ -89,23 +89,6 @@ TEST_F(lock_table_shared, reader_that_gave_up_does_not_disturb_the_others) {
     let_go(two);
 }
 
-TEST_F(lock_table_shared, hint_wakes_every_reader) {
-    const auto one = acquire(shared());
-    answer(only<send_acquire>(), busy());
-    const auto two = acquire(shared());
-    answer(only<send_acquire>(), busy());
-
-    hint();
-
-    const auto asked = all<send_acquire>();
-    ASSERT_EQ(asked.size(), 2U);
-    answer(asked[0], granted(7));
-    answer(asked[1], granted(8));
-    (void)all<finish_acquire>();
-    let_go(one);
-    let_go(two);
-}
-
 TEST_F(lock_table_shared, try_for_a_share_asks_once_even_while_others_wait) {
     const auto waiting = acquire(shared());
     answer(only<send_acquire>(), busy());
@@ -179,6 +162,117 @@ TEST_F(lock_table_shared, loss_of_one_share_leaves_the_other_alone) {
     release(one);
     confirm_releases();
     let_go(two);
+}
+
+class lock_table_readers : public table_conversation {
+protected:
+    /// Three readers who were refused, in the order in which they came.
+    std::vector<waiter_id> refused_readers() {
+        std::vector<waiter_id> readers;
+        for (int i = 0; i < 3; ++i) {
+            readers.push_back(acquire(shared()));
+            answer(only<send_acquire>(), busy());
+        }
+        return readers;
+    }
+
+    void all_leave(const std::vector<waiter_id>& readers) {
+        for (const auto one : readers) {
+            cancel(one);
+        }
+    }
+};
+
+TEST_F(lock_table_readers, one_asks_for_all_and_the_others_follow_it_in) {
+    const auto readers = refused_readers();
+
+    hint();
+
+    const auto asked = only<send_acquire>();
+    EXPECT_EQ(asked.on_behalf_of, readers[0]);
+    answer(asked, granted(10));
+    const auto others = all<send_acquire>();
+    ASSERT_EQ(others.size(), 2U);
+    answer(others[0], granted(11));
+    answer(others[1], granted(12));
+    EXPECT_EQ(all<finish_acquire>().size(), 3U);
+    for (const auto one : readers) {
+        let_go(one);
+    }
+}
+
+TEST_F(lock_table_readers, refusal_of_one_holds_for_all) {
+    const auto readers = refused_readers();
+    hint();
+
+    answer(only<send_acquire>(), busy());
+
+    EXPECT_TRUE(requests_nothing());
+    hint();
+    answer(only<send_acquire>(), busy());
+    all_leave(readers);
+}
+
+TEST_F(lock_table_readers, one_that_was_told_again_asks_again) {
+    const auto readers = refused_readers();
+    hint();
+    const auto asked = only<send_acquire>();
+    hint();
+    EXPECT_TRUE(requests_nothing()) << "one is asking";
+
+    answer(asked, busy());
+
+    answer(only<send_acquire>(), granted(10));
+    EXPECT_EQ(said<send_acquire>(), 2U);
+    all_leave({readers[1], readers[2]});
+    for (const auto& late : all<send_acquire>()) {
+        answer(late, busy());
+    }
+    let_go(readers[0]);
+}
+
+TEST_F(lock_table_readers, one_that_was_told_again_and_leaves_passes_the_news_on) {
+    const auto readers = refused_readers();
+    hint();
+    const auto asked = only<send_acquire>();
+    hint();
+    cancel(readers[0]);
+
+    answer(asked, busy());
+
+    const auto next = only<send_acquire>();
+    EXPECT_EQ(next.on_behalf_of, readers[1]);
+    answer(next, busy());
+    all_leave(readers);
+}
+
+TEST_F(lock_table_readers, one_without_an_answer_is_followed_by_another) {
+    const auto readers = refused_readers();
+    hint();
+
+    answer(only<send_acquire>(), not_acquired(errc::store_unavailable));
+
+    const auto next = only<send_acquire>();
+    EXPECT_EQ(next.on_behalf_of, readers[1]);
+    answer(next, busy());
+    all_leave(readers);
+}
+
+TEST_F(lock_table_readers, grant_for_one_that_has_left_is_given_back_and_lets_the_others_in) {
+    const auto readers = refused_readers();
+    hint();
+    const auto asked = only<send_acquire>();
+    cancel(readers[0]);
+
+    answer(asked, granted(10));
+
+    const auto others = all<send_acquire>();
+    ASSERT_EQ(others.size(), 2U);
+    confirm_releases();
+    answer(others[0], granted(11));
+    answer(others[1], granted(12));
+    let_go(readers[1]);
+    let_go(readers[2]);
 }
 
 }  // namespace
