@@ -242,6 +242,9 @@ void quorum_engine::answered(const round_ptr& what, std::size_t member, const ac
         nobodys = granted && what->machine.won() &&
                   (!known || found->second.is != hold::state::held ||
                    member_owner(what->key.second, found->second.attempt) != what->request.owner);
+        if (nobodys && known) {
+            ++found->second.unanswered;  // by `release_announced`
+        }
         auto why = granted && !was_done ? uncounted(*what, member, from) : failure{};
         if (why.code == errc::bad_configuration) {
             enqueue(what, what->machine.abort(why));
@@ -256,7 +259,8 @@ void quorum_engine::answered(const round_ptr& what, std::size_t member, const ac
         }
     }
     if (nobodys) {
-        release_quietly(member, what->key, what->request.owner, what->request.mode, what->request.kind);
+        release_announced(member, what->key, what->request.owner, what->request.mode,
+                          what->request.kind);
     }
     perform(what);
 }

@@ -114,11 +114,14 @@ private:
                            std::vector<renew_reply> replies);
     void repair(std::size_t member, const hold_key& key, std::uint64_t generation, claim_mode mode);
     void ask_aside(std::size_t member, const hold_key& key, acquire_request request);
+    void release_announced(std::size_t member, const hold_key& key, const owner_id& owner,
+                           claim_mode mode, lock_kind kind);
     void release_quietly(std::size_t member, const hold_key& key, const owner_id& owner,
                          claim_mode mode, lock_kind kind);
     [[nodiscard]] std::chrono::milliseconds begin_letting_go(giving_back& what,
                                                              release_request& request);
     void release_answered(giving_back& what, std::size_t member, release_reply reply);
+    void conclude(giving_back& what);
     void let_go(const hold_key& key, std::uint64_t generation);
     void remember_until_over(hold& of) const;
     [[nodiscard]] owner_id owner_at_members(const hold_key& key) const;

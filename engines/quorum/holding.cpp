@@ -38,6 +38,9 @@ struct giving_back {
     std::uint32_t others_waiting{};
     failure why_gone{};
     bool any_released{};
+    /// Not everybody has been asked yet. Its caller must not learn of the end before, or what it asks
+    /// for next, as the same owner, would be released by what comes late.
+    bool asking{true};
 };
 
 namespace {
@@ -244,11 +247,23 @@ void quorum_engine::ask_aside(std::size_t member, const hold_key& key, acquire_r
             auto& being = found->second.being_repaired[member];
             being -= being > 0 ? 1 : 0;
             let_go_meanwhile = found->second.is != hold::state::held;
+            found->second.unanswered += let_go_meanwhile ? 1 : 0;  // by `release_announced`
         }
     }
     if (let_go_meanwhile) {
         // Its release may have overtaken this.
-        release_quietly(member, key, owner, mode, kind);
+        release_announced(member, key, owner, mode, kind);
+    }
+}
+
+/// A release that was decided on under the mutex, and counted there as a request without an answer:
+/// until it is sent, the same owner must not ask again, or what it is granted then would be taken away.
+void quorum_engine::release_announced(std::size_t member, const hold_key& key, const owner_id& owner,
+                                      claim_mode mode, lock_kind kind) {
+    release_quietly(member, key, owner, mode, kind);
+    const std::lock_guard lock{guard_};
+    if (const auto found = holds_.find(key); found != holds_.end()) {
+        found->second.unanswered -= found->second.unanswered > 0 ? 1 : 0;
     }
 }
 
@@ -302,6 +317,11 @@ void quorum_engine::release(release_request request, call how, completion<releas
                               {errc::shut_down, "the client has been shut down"}});
         }
     }
+    {
+        const std::lock_guard lock{guard_};
+        what->asking = false;
+    }
+    conclude(*what);
     const auto decided = [&] { return !what->done; };
     answers.await(deadline, decided, decided);
 }
@@ -333,8 +353,6 @@ std::chrono::milliseconds quorum_engine::begin_letting_go(giving_back& what, rel
 
 void quorum_engine::release_answered(giving_back& what, std::size_t member, release_reply reply) {
     using outcome = release_reply::outcome;
-    completion<release_reply> finish;
-    release_reply answer;
     {
         const std::lock_guard lock{guard_};
         note_answer(member, reply.error);
@@ -348,8 +366,19 @@ void quorum_engine::release_answered(giving_back& what, std::size_t member, rele
         } else {
             what.failures[member] = std::move(reply.error);
         }
+    }
+    conclude(what);
+}
+
+/// Tells what became of it once that is decided.
+void quorum_engine::conclude(giving_back& what) {
+    using outcome = release_reply::outcome;
+    completion<release_reply> finish;
+    release_reply answer;
+    {
+        const std::lock_guard lock{guard_};
         const auto result = what.votes.result();
-        if (result == verdict::open || !what.done) {
+        if (result == verdict::open || what.asking || !what.done) {
             return;
         }
         if (result == verdict::failed) {

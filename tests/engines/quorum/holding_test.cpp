@@ -77,6 +77,24 @@ TEST_F(quorum_holding, a_release_whose_answers_are_lost_is_not_taken_for_done) {
     EXPECT_TRUE(gone(store.release(release_of(owner(1)))));
 }
 
+/// Or the rest of it would release what the same owner is granted next.
+TEST_F(quorum_holding, a_release_is_over_when_everybody_has_been_told) {
+    auto store = open();
+    for (int round = 1; round <= 50; ++round) {
+        ASSERT_TRUE(granted(store.acquire(claim_of(owner(1)))));
+        event_counter over;
+        std::uint64_t told = 0;
+        store.raw().release(release_of(owner(1)), {clock::now() + patience},
+                            [&, count = over.callback()](const engines::release_reply& reply) {
+                                EXPECT_TRUE(released(reply));
+                                told = faults[2]->calls(call_kind::release);
+                                count();
+                            });
+        ASSERT_TRUE(over.wait_for(1, patience));
+        EXPECT_EQ(told, static_cast<std::uint64_t>(round));
+    }
+}
+
 TEST_F(quorum_holding, a_repair_that_meets_a_release_does_not_outlive_it) {
     auto store = open();
     ASSERT_TRUE(granted(store.acquire(claim_of(owner(1)))));
