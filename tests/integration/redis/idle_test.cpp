@@ -1,8 +1,6 @@
 #include <future>
 #include <optional>
 #include <string>
-#include <thread>
-#include <utility>
 #include <vector>
 
 #include <integration/redis/redis_stage.hpp>
@@ -25,12 +23,9 @@ protected:
         EXPECT_TRUE(eventually(tell));
         EXPECT_TRUE(told.wait_for(event_kind::renewed));
         // Both may have made it ask: of its subscription it hears separately.
-        std::size_t asked = 0;
-        EXPECT_TRUE(eventually([&] {
-            std::this_thread::sleep_for(100ms);  // not a guess: nothing may happen for so long
-            const auto before = std::exchange(asked, told.count(event_kind::renewed));
-            return before == asked;
-        }));
+        for (std::size_t asked = 1;
+             eventually([&] { return told.count(event_kind::renewed) > asked; }, 100ms); ++asked) {
+        }
         held.release();
         return name;
     }

@@ -1,9 +1,7 @@
 #include <array>
-#include <future>
 #include <optional>
 #include <string>
 #include <system_error>
-#include <thread>
 #include <vector>
 
 #include <holdfast/client.hpp>
@@ -114,21 +112,20 @@ TEST_F(redis_quorum, waits_for_a_server_that_hangs_once_at_most) {
 /// An unlock returns when a majority has let go. The client's end must not keep the word from the rest:
 /// with one of the others dead, the lock could not be had until its lease is over.
 TEST_F(redis_quorum, a_client_that_ends_after_its_unlocks_leaves_nothing_in_any_server) {
-    std::future<void> later;
     for (int round = 0; round < 10; ++round) {
-        {
-            client where{stores()};
-            std::vector<lease> held;
-            for (int number = 0; number < 8; ++number) {
-                held.push_back(mutex{where, "stock " + std::to_string(number)}.acquire());
-            }
-            servers[2].pause();
-            later = std::async(std::launch::async, [this] {
-                std::this_thread::sleep_for(50ms);  // not a guess: how long it hangs
-                servers[2].resume();
-            });
+        auto where = std::make_optional<client>(stores());
+        std::vector<lease> held;
+        for (int number = 0; number < 8; ++number) {
+            held.push_back(mutex{*where, "stock " + std::to_string(number)}.acquire());
         }
-        later.get();
+        servers[2].pause();
+        auto ended = in_background([&] {
+            held.clear();
+            where.reset();
+        });
+        static_cast<void>(ended.wait_for(50ms));  // it waits for the server, or it does not
+        servers[2].resume();
+        ended.get();
         client alone{address_of(servers[2].port())};
         EXPECT_TRUE(eventually([&] { return alone.list().locks.empty(); }, 2s)) << "round " << round;
     }

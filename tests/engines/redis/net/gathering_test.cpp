@@ -6,6 +6,7 @@
 #include <atomic>
 #include <future>
 #include <thread>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -116,19 +117,24 @@ TEST_F(gathering_answers, what_is_unread_when_it_ends_is_read_by_others_at_once)
 TEST_F(gathering_answers, what_was_put_off_is_read_soon_though_nobody_comes) {
     clock::duration waited{};
     for (int round = 0; round < 5; ++round) {
-        ending end;
+        // A fresh one, whose own thread does not mind yet and has been told of a deadline before.
+        tested_[1] =
+            std::make_unique<connection>(redis_[1].where(), connection_settings{},
+                                         std::vector<std::vector<std::string>>{}, connection::events{});
+        std::array<ending, 2> ends;
+        send(1, ends[0], {"PING"}, patience / 2);
+        ASSERT_TRUE(eventually([&] { return ends[0].over.load(); }));
         const auto since = clock::now();
         {
             gathering all;
-            send(1, end);
+            send(1, ends[1]);
             all.put_off();
             EXPECT_EQ(all.size(), 0U);
         }
-        ASSERT_TRUE(eventually([&] { return end.over.load(); }));
-        EXPECT_NE(end.on.load(), std::this_thread::get_id());
-        EXPECT_EQ(end.code.load(), errc{});
+        ASSERT_TRUE(eventually([&] { return ends[1].over.load(); }));
+        EXPECT_NE(ends[1].on.load(), std::this_thread::get_id());
+        EXPECT_EQ(ends[1].code.load(), errc{});
         waited += clock::now() - since;
-        std::this_thread::sleep_for(40ms);  // not a guess: until its own thread no longer minds
     }
     // 10 to 20 ms each. That thread looks around once a second anyway.
     EXPECT_LT(waited, 1200ms);
@@ -193,7 +199,6 @@ TEST_F(gathering_answers, an_answer_that_was_put_off_is_not_taken_for_a_late_one
             gathering all;
             // Over time before the connection's own thread would look by itself.
             send(0, put_off, {"PING"}, 5ms);
-            std::this_thread::sleep_for(1ms);  // not a guess: some of the time that it has
             all.put_off();
         }
         ASSERT_TRUE(eventually([&] { return put_off.over.load(); }));
@@ -252,11 +257,20 @@ TEST_F(gathering_answers, a_connection_that_is_lost_ends_the_fetching) {
     redis_[1].stop();
     gathering all;
     send(1, ends_[1]);
+    std::promise<void> waits;
     auto lost = std::async(std::launch::async, [&] {
-        std::this_thread::sleep_for(20ms);  // not a guess: how long it hangs
+        waits.get_future().wait();
         tested_[1]->reset({errc::store_unavailable, "for the test"});
     });
-    fetch(all, {&ends_[1]});
+    bool said = false;
+    all.fetch_until(
+        [&] {
+            if (!std::exchange(said, true)) {
+                waits.set_value();
+            }
+            return ends_[1].over.load();
+        },
+        clock::now() + patience);
     EXPECT_TRUE(eventually([&] { return ends_[1].over.load(); }));
     EXPECT_EQ(ends_[1].code.load(), errc::outcome_unknown);
     redis_[1].resume();
