@@ -113,11 +113,11 @@ void add_cards(const std::shared_ptr<const catalogue>& from, std::vector<lock_in
 void describe(const catalogue& from, const std::string& name, call how,
               completion<inspect_reply> done) {
     const auto key = from.words.key_of(name);
-    auto script = std::make_shared<script_call>(inspect_call(key));
-    script->then = {"PUBSUB", from.words.publish == "spublish" ? "SHARDNUMSUB" : "NUMSUB",
+    auto script = inspect_call(key);
+    script.then.add("PUBSUB", from.words.publish == "spublish" ? "SHARDNUMSUB" : "NUMSUB",
                     channel_of(lock_kind::mutex, key), channel_of(lock_kind::shared_mutex, key),
-                    channel_of(lock_kind::semaphore, key)};
-    from.run(script, slot_in(from, key), how,
+                    channel_of(lock_kind::semaphore, key));
+    from.run(std::move(script), slot_in(from, key), how,
              [name, done = std::move(done)](connection::result result) {
                  inspect_reply reply;
                  if (result.error) {

@@ -19,7 +19,7 @@ struct catalogue {
     router& servers;
     const dialect& words;
     /// Runs a script, as the engine does.
-    std::function<void(std::shared_ptr<const script_call>, std::uint16_t slot, call how,
+    std::function<void(script_call, std::uint16_t slot, call how,
                        std::function<void(connection::result)>)>
         run;
 };

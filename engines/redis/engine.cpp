@@ -127,10 +127,10 @@ redis_engine::redis_engine(redis::address where, const client_identity& identity
     }
     dialect_ = {where_.prefix, router_->clustered(), where_.redisson_tokens,
                 router_->publish_command()};
-    catalogue_ = std::make_shared<catalogue>(
-        catalogue{*router_, dialect_,
-                  [this](std::shared_ptr<const script_call> what, std::uint16_t slot, call how,
-                         answered done) { run(std::move(what), slot, how, std::move(done)); }});
+    catalogue_ = std::make_shared<catalogue>(catalogue{
+        *router_, dialect_, [this](script_call what, std::uint16_t slot, call how, answered done) {
+            run(std::move(what), slot, how, std::move(done));
+        }});
     write_card(card_life);
 }
 
@@ -170,36 +170,41 @@ failure redis_engine::check_slot(std::string_view name, lock_kind kind) const {
                 "one pair around the part that decides the slot"};
 }
 
-void redis_engine::run(std::shared_ptr<const script_call> what, std::uint16_t slot, call how,
-                       answered done, router::lane lane) {
-    const auto send = [this, what, slot, lane](script_call::form form, call when, answered then) {
-        router_->send(
-            slot, lane,
-            [what, form](std::string& out, const server_facts& server) {
-                return what->append(out, server, form);
-            },
-            when, std::move(then));
+void redis_engine::run(script_call what, std::uint16_t slot, call how, answered done,
+                       router::lane lane) {
+    struct errand {
+        script_call what;
+        answered done;
+    };
+    const auto mine = std::make_shared<const errand>(errand{std::move(what), std::move(done)});
+    const auto finish = [this](const errand& over, connection::result result) {
+        under_way_.fetch_sub(1, std::memory_order_release);
+        over.done(std::move(result));
+    };
+    // The errand lives until its answer has been dealt with, and after that nobody encodes it.
+    const auto encoded = [script = &mine->what](script_call::form form) {
+        return [script, form](std::string& out, const server_facts& server) {
+            return script->append(out, server, form);
+        };
     };
     // Behind a script that the server does not know, WAIT would use up the time that is there.
     const auto first =
         lane == router::lane::confirmed ? script_call::form::text : script_call::form::fingerprint;
-    const auto finish = [this](const answered& with, connection::result result) {
-        under_way_.fetch_sub(1, std::memory_order_release);
-        with(std::move(result));
-    };
     under_way_.fetch_add(1, std::memory_order_relaxed);
-    send(first, how,
-         [send, finish, deadline = how.deadline, done = std::move(done)](connection::result result) {
-             const bool unknown_script =
-                 !result.error && result.replies.front().error_code() == "NOSCRIPT";
-             if (!unknown_script) {
-                 finish(done, std::move(result));
-                 return;
-             }
-             // Nothing has happened yet: say it in full.
-             send(script_call::form::text, {deadline, caller::must_not_block},
-                  [finish, done](connection::result answer) { finish(done, std::move(answer)); });
-         });
+    router_->send(
+        slot, lane, encoded(first), how,
+        [this, mine, finish, encoded, slot, lane, until = how.deadline](connection::result result) {
+            const bool unknown_script =
+                !result.error && result.replies.front().error_code() == "NOSCRIPT";
+            if (!unknown_script) {
+                finish(*mine, std::move(result));
+                return;
+            }
+            // Nothing has happened yet: say it in full.
+            router_->send(
+                slot, lane, encoded(script_call::form::text), {until, caller::must_not_block},
+                [mine, finish](connection::result answer) { finish(*mine, std::move(answer)); });
+        });
 }
 
 void redis_engine::acquire(acquire_request request, call how, completion<acquire_reply> done) {
@@ -222,8 +227,7 @@ void redis_engine::acquire(acquire_request request, call how, completion<acquire
     }
     // What is granted by another's release is confirmed by nobody, and asks for no particular token.
     const bool may_be_told = request.replicas == replica_policy{} && request.token_floor.value == 0;
-    auto script =
-        std::make_shared<script_call>(acquire_call(request, key, dialect_, may_be_told ? question : 0));
+    auto script = acquire_call(request, key, dialect_, may_be_told ? question : 0);
     if (request.replicas != replica_policy{}) {
         acquire_confirmed(std::move(request), std::move(script), how, std::move(done));
         return;
@@ -235,16 +239,16 @@ void redis_engine::acquire(acquire_request request, call how, completion<acquire
 }
 
 /// The lock counts only when enough replicas have it.
-void redis_engine::acquire_confirmed(acquire_request request, std::shared_ptr<script_call> script,
-                                     call how, completion<acquire_reply> done) {
+void redis_engine::acquire_confirmed(acquire_request request, script_call script, call how,
+                                     completion<acquire_reply> done) {
     const auto slot = slot_for(dialect_.key_of(request.name));
     const auto needed = confirmations_for(request.replicas, router_->replicas_of(slot));
     const auto left = std::chrono::duration_cast<milliseconds>(how.deadline - clock::now());
     // Time is left to give the lock back when too few confirm it.
     const auto wait = std::max(milliseconds{1}, std::min(left / 2, request.ttl / 4));
-    script->then = {"WAIT", std::to_string(needed), std::to_string(wait.count())};
+    script.then.add("WAIT", needed, wait.count());
     run(
-        script, slot, how,
+        std::move(script), slot, how,
         [this, needed, slot, how, request = std::move(request),
          done = std::move(done)](connection::result result) mutable {
             auto reply =
@@ -290,22 +294,22 @@ void redis_engine::release(release_request request, call how, completion<release
     if (request.kind == lock_kind::fair_mutex) {
         leave_line(request.owner);
     }
-    const auto key = dialect_.key_of(request.name);
-    auto channel =
-        channel_of(request.mode == claim_mode::permit ? lock_kind::semaphore : request.kind, key);
-    const bool counts_us = request.kind != lock_kind::fair_mutex;
+    auto key = dialect_.key_of(request.name);
     if (request.linger.count() > 0) {
         leaves_locks_ = true;
     }
-    run(std::make_shared<script_call>(release_call(request, key, dialect_)), slot_for(key), how,
-        [this, counts_us, channel = std::move(channel),
-         done = std::move(done)](connection::result result) {
+    const auto slot = slot_for(key);
+    auto script = release_call(request, key, dialect_);
+    const auto kind = request.mode == claim_mode::permit ? lock_kind::semaphore : request.kind;
+    run(std::move(script), slot, how,
+        [this, kind, key = std::move(key), done = std::move(done)](connection::result result) {
             auto reply = read(result, release_answer);
             if (reply.result == release_reply::outcome::failed) {
                 leaves_locks_ = true;
             }
-            if (counts_us && reply.others_waiting > 0) {
-                reply.others_waiting -= watches_->own_subscriptions(channel);
+            // Who hears a channel was counted, and we do so ourselves.
+            if (kind != lock_kind::fair_mutex && reply.others_waiting > 0) {
+                reply.others_waiting -= watches_->own_subscriptions(channel_of(kind, key));
             }
             done(std::move(reply));
         });
@@ -319,9 +323,7 @@ void redis_engine::revoke(revoke_request request, call how, completion<revoke_re
     request.actor = shortened(request.actor, longest_remark);
     request.reason = shortened(request.reason, longest_remark);
     const auto key = dialect_.key_of(request.name);
-    run(std::make_shared<script_call>(
-            revoke_call(request, key, dialect_, std::chrono::system_clock::now())),
-        slot_for(key), how,
+    run(revoke_call(request, key, dialect_, std::chrono::system_clock::now()), slot_for(key), how,
         [done = std::move(done)](connection::result result) { done(read(result, revoke_answer)); });
 }
 
@@ -346,7 +348,7 @@ void redis_engine::latch(latch_request request, call how, completion<latch_reply
         return;
     }
     const auto key = dialect_.key_of(request.name);
-    run(std::make_shared<script_call>(latch_call(request, key, dialect_)), slot_for(key), how,
+    run(latch_call(request, key, dialect_), slot_for(key), how,
         [done = std::move(done)](connection::result result) { done(read(result, latch_answer)); });
 }
 

@@ -56,9 +56,9 @@ private:
     [[nodiscard]] failure check_slot(std::string_view name, lock_kind kind) const;
     [[nodiscard]] std::uint16_t slot_for(const std::string& key) const noexcept;
     /// Runs a script; the first reply is its answer. Tells the server its text if it does not know it.
-    void run(std::shared_ptr<const script_call> what, std::uint16_t slot, call how, answered done,
+    void run(script_call what, std::uint16_t slot, call how, answered done,
              router::lane lane = router::lane::common);
-    void acquire_confirmed(acquire_request request, std::shared_ptr<script_call> script, call how,
+    void acquire_confirmed(acquire_request request, script_call script, call how,
                            completion<acquire_reply> done);
     void settle_unconfirmed(const acquire_request& request, std::int64_t confirmed, call how,
                             completion<acquire_reply> done);

@@ -43,8 +43,8 @@ void redis_engine::acquire_all(std::vector<acquire_request> all, call how,
     }
     write_card(longest);
     listen_for_revocations();
-    run(std::make_shared<script_call>(acquire_all_call(all, keys, dialect_)), slot_for(keys.front()),
-        how, [count = all.size(), done = std::move(done)](connection::result result) {
+    run(acquire_all_call(all, keys, dialect_), slot_for(keys.front()), how,
+        [count = all.size(), done = std::move(done)](connection::result result) {
             acquire_all_reply reply;
             if (result.error) {
                 reply.error = std::move(result.error);

@@ -83,7 +83,7 @@ void redis_engine::renew(std::vector<renew_request> batch, call how,
     for (auto& [kind_and_slot, group] : runs) {
         for (auto& one : group) {
             all->missing.fetch_add(1);
-            run(std::make_shared<script_call>(std::move(one.script)), kind_and_slot.second, how,
+            run(std::move(one.script), kind_and_slot.second, how,
                 [all, items = std::move(one.items)](const connection::result& result) {
                     all->fill(items, result);
                     all->arrived();

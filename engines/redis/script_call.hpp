@@ -3,9 +3,9 @@
 #include <cstddef>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include <redis/net/connection.hpp>
+#include <redis/resp/word_list.hpp>
 #include <redis/scripts.hpp>
 
 namespace holdfast::engines::redis {
@@ -13,16 +13,19 @@ namespace holdfast::engines::redis {
 /// One run of a script, ready to be sent.
 struct script_call {
     const script* what{};
-    std::vector<std::string> keys;
-    std::vector<std::string> arguments;
-    /// Which argument is the server's clock at the time of connecting, if any.
-    std::optional<std::size_t> floor{};
+    word_list keys{};
+    word_list arguments{};
+    /// Where in the arguments' text the server's clock at the time of connecting is put in, as one
+    /// more, if anywhere.
+    std::optional<std::size_t> floor_at{};
     /// A command that is sent right behind it.
-    std::vector<std::string> then{};
+    word_list then{};
 
     /// Whether the server is told the whole text or only its fingerprint.
     enum class form : std::uint8_t { fingerprint, text };
 
+    /// The next argument is the server's clock.
+    void add_floor() { floor_at = arguments.text().size(); }
     /// Appends it to what is sent; how many replies it has.
     std::size_t append(std::string& out, const server_facts& server, form how) const;
 };

@@ -20,12 +20,12 @@ constexpr std::chrono::hours revocations_kept{24};
 /// A latch request that is sent again this much later counts again.
 constexpr std::chrono::minutes latch_requests_remembered{2};
 
-[[nodiscard]] std::string text(milliseconds value) {
-    return std::to_string(value.count());
+[[nodiscard]] std::int64_t in_ms(milliseconds value) noexcept {
+    return value.count();
 }
 
-[[nodiscard]] std::string now_text() {
-    return text(
+[[nodiscard]] std::int64_t now_in_ms() {
+    return in_ms(
         std::chrono::duration_cast<milliseconds>(std::chrono::system_clock::now().time_since_epoch()));
 }
 
@@ -51,46 +51,41 @@ constexpr std::chrono::minutes latch_requests_remembered{2};
            reply.items[0].type == value::kind::integer && reply.items[1].type == value::kind::integer;
 }
 
-/// Where Redisson counts the tokens nothing is known about the server's clock.
-void set_floor(script_call& call, std::size_t argument, const dialect& how) {
-    if (!how.redisson_tokens) {
-        call.floor = argument;
+/// The next argument: where Redisson counts the tokens, they have nothing to do with a clock.
+void add_floor(script_call& call, const dialect& how) {
+    if (how.redisson_tokens) {
+        call.arguments.add(0);
+    } else {
+        call.add_floor();
     }
 }
 
 [[nodiscard]] script_call permit_acquire_call(const acquire_request& request, const std::string& key,
                                               const dialect& how) {
-    script_call call{
-        &scripts::permit_acquire(),
-        {key, semaphore_timeouts(key), semaphore_channel(key), holds_key(key), counter_for(key, how)},
-        {request.owner.text(), text(request.ttl), std::to_string(request.permits),
-         std::to_string(request.limit), std::to_string(request.token_count), "0", now_text(),
-         how.publish, permit_ids(request.owner, request.permits)}};
-    set_floor(call, 5, how);
+    script_call call{&scripts::permit_acquire()};
+    call.keys.add(key, semaphore_timeouts(key), semaphore_channel(key), holds_key(key),
+                  counter_for(key, how));
+    call.arguments.add(request.owner.text(), in_ms(request.ttl), request.permits, request.limit,
+                       request.token_count);
+    add_floor(call, how);
+    call.arguments.add(now_in_ms(), how.publish, permit_ids(request.owner, request.permits));
     return call;
 }
 
 [[nodiscard]] script_call read_write_acquire_call(const acquire_request& request,
                                                   const std::string& key, const dialect& how) {
-    auto owner = request.owner.text();
-    auto timeout = my_reader_timeout(key, owner);
-    script_call call;
-    if (request.mode == claim_mode::shared) {
-        call.what = &scripts::read_acquire();
-        call.keys = {key, holds_key(key), counter_for(key, how), read_write_channel(key),
-                     std::move(timeout)};
-    } else {
-        call.what = &scripts::write_acquire();
-        call.keys = {key, holds_key(key), counter_for(key, how), std::move(timeout)};
+    const bool shared = request.mode == claim_mode::shared;
+    const auto owner = request.owner.text();
+    script_call call{shared ? &scripts::read_acquire() : &scripts::write_acquire()};
+    call.keys.add(key, holds_key(key), counter_for(key, how));
+    if (shared) {
+        call.keys.add(read_write_channel(key));
     }
-    call.arguments = {std::move(owner),
-                      text(request.ttl),
-                      std::to_string(request.token_count),
-                      "0",
-                      now_text(),
-                      request.mode == claim_mode::shared ? how.publish : reader_prefix(key),
-                      std::to_string(request.token_floor.value)};
-    set_floor(call, 3, how);
+    call.keys.add(my_reader_timeout(key, owner));
+    call.arguments.add(owner, in_ms(request.ttl), request.token_count);
+    add_floor(call, how);
+    call.arguments.add(now_in_ms(), shared ? how.publish : reader_prefix(key),
+                       request.token_floor.value);
     return call;
 }
 
@@ -120,29 +115,24 @@ script_call acquire_call(const acquire_request& request, const std::string& key,
     if (request.kind == lock_kind::shared_mutex) {
         return read_write_acquire_call(request, key, how);
     }
-    script_call call;
-    call.arguments = {request.owner.text(), text(request.ttl), std::to_string(request.token_count), "0",
-                      now_text()};
-    if (request.kind == lock_kind::fair_mutex) {
-        call.what = &scripts::fair_acquire();
-        call.keys = {key,
-                     fair_queue(key),
-                     fair_timeouts(key),
-                     holds_key(key),
-                     counter_for(key, how),
-                     fair_wishes(key),
-                     lock_channel(key)};
-        for (auto&& argument :
-             {text(fair_patience), std::string{request.queue ? "1" : "0"},
-              std::to_string(request.token_floor.value), std::to_string(question), how.publish}) {
-            call.arguments.push_back(argument);
-        }
+    const bool fair = request.kind == lock_kind::fair_mutex;
+    script_call call{fair ? &scripts::fair_acquire() : &scripts::lock_acquire()};
+    if (fair) {
+        call.keys.add(key, fair_queue(key), fair_timeouts(key), holds_key(key), counter_for(key, how),
+                      fair_wishes(key), lock_channel(key));
     } else {
-        call.what = &scripts::lock_acquire();
-        call.keys = {key, holds_key(key), counter_for(key, how)};
-        call.arguments.push_back(std::to_string(request.token_floor.value));
+        call.keys.add(key, holds_key(key), counter_for(key, how));
     }
-    set_floor(call, 3, how);
+    call.arguments.add(request.owner.text(), in_ms(request.ttl), request.token_count);
+    add_floor(call, how);
+    call.arguments.add(now_in_ms());
+    if (fair) {
+        call.arguments.add(in_ms(fair_patience), request.queue ? 1 : 0);
+    }
+    call.arguments.add(request.token_floor.value);
+    if (fair) {
+        call.arguments.add(question, how.publish);
+    }
     return call;
 }
 
@@ -170,17 +160,15 @@ acquire_reply acquire_answer(const value& reply, const acquire_request& request)
 
 script_call acquire_all_call(const std::vector<acquire_request>& all,
                              const std::vector<std::string>& keys, const dialect& how) {
-    script_call call;
-    call.what = &scripts::lock_acquire_all();
-    call.arguments = {"0", now_text()};
-    set_floor(call, 0, how);
+    script_call call{&scripts::lock_acquire_all()};
+    add_floor(call, how);
+    call.arguments.add(now_in_ms());
     for (std::size_t index = 0; index < all.size(); ++index) {
         const auto& key = keys[index];
         const auto& request = all[index];
-        call.keys.insert(call.keys.end(), {key, holds_key(key), counter_for(key, how)});
-        call.arguments.insert(call.arguments.end(), {request.owner.text(), text(request.ttl),
-                                                     std::to_string(request.token_count),
-                                                     std::to_string(request.token_floor.value)});
+        call.keys.add(key, holds_key(key), counter_for(key, how));
+        call.arguments.add(request.owner.text(), in_ms(request.ttl), request.token_count,
+                           request.token_floor.value);
     }
     return call;
 }
@@ -235,35 +223,28 @@ std::optional<turn_message> read_turn(std::string_view message) {
 
 script_call release_call(const release_request& request, const std::string& key, const dialect& how) {
     script_call call;
-    auto owner = request.owner.text();
-    auto my_timeout = my_reader_timeout(key, owner);
-    call.arguments = {std::move(owner), how.publish, text(request.linger)};
+    const auto owner = request.owner.text();
+    call.arguments.add(owner, how.publish, in_ms(request.linger));
     if (request.mode == claim_mode::permit) {
         call.what = &scripts::permit_release();
-        call.keys = {key, semaphore_timeouts(key), semaphore_channel(key), holds_key(key)};
-        call.arguments.emplace_back();  // all that the owner has
+        call.keys.add(key, semaphore_timeouts(key), semaphore_channel(key), holds_key(key));
+        call.arguments.add("");  // all that the owner has
     } else if (request.kind == lock_kind::fair_mutex) {
         call.what = &scripts::fair_release();
-        call.keys = {key,
-                     fair_queue(key),
-                     fair_timeouts(key),
-                     holds_key(key),
-                     lock_channel(key),
-                     fair_wishes(key),
-                     counter_for(key, how)};
-        call.arguments.push_back(text(fair_patience));
-        call.arguments.emplace_back("0");
-        set_floor(call, 4, how);
+        call.keys.add(key, fair_queue(key), fair_timeouts(key), holds_key(key), lock_channel(key),
+                      fair_wishes(key), counter_for(key, how));
+        call.arguments.add(in_ms(fair_patience));
+        add_floor(call, how);
     } else if (request.kind != lock_kind::shared_mutex) {
         call.what = &scripts::lock_release();
-        call.keys = {key, holds_key(key), lock_channel(key)};
+        call.keys.add(key, holds_key(key), lock_channel(key));
     } else if (request.mode == claim_mode::shared) {
         call.what = &scripts::read_release();
-        call.keys = {key, holds_key(key), read_write_channel(key), std::move(my_timeout)};
-        call.arguments.push_back(reader_prefix(key));
+        call.keys.add(key, holds_key(key), read_write_channel(key), my_reader_timeout(key, owner));
+        call.arguments.add(reader_prefix(key));
     } else {
         call.what = &scripts::write_release();
-        call.keys = {key, holds_key(key), read_write_channel(key)};
+        call.keys.add(key, holds_key(key), read_write_channel(key));
     }
     return call;
 }
@@ -296,34 +277,29 @@ renewal_script script_for(const renew_request& request) noexcept {
 }
 
 script_call renewal_call(renewal_script which) {
-    script_call call;
-    call.what = which == renewal_script::permit   ? &scripts::permit_renew()
-                : which == renewal_script::reader ? &scripts::read_renew()
-                                                  : &scripts::lock_renew();
-    return call;
+    return {which == renewal_script::permit   ? &scripts::permit_renew()
+            : which == renewal_script::reader ? &scripts::read_renew()
+                                              : &scripts::lock_renew()};
 }
 
 void add_renewal(script_call& to, const renew_request& request, const std::string& key) {
     const auto owner = request.owner.text();
-    const auto add_keys = [&](std::initializer_list<std::string> keys) {
-        to.keys.insert(to.keys.end(), keys);
-    };
     switch (script_for(request)) {
         case renewal_script::permit:
-            add_keys({semaphore_timeouts(key), holds_key(key), revocation_key(key)});
+            to.keys.add(semaphore_timeouts(key));
             break;
         case renewal_script::reader:
-            add_keys({key, my_reader_timeout(key, owner), holds_key(key), revocation_key(key)});
+            to.keys.add(key, my_reader_timeout(key, owner));
             break;
         case renewal_script::lock:
-            add_keys({key, holds_key(key), revocation_key(key)});
-            to.arguments.push_back(request.kind == lock_kind::shared_mutex ? owner + ":write" : owner);
+            to.keys.add(key);
+            to.arguments.add(request.kind == lock_kind::shared_mutex ? owner + ":write" : owner);
             break;
     }
-    to.arguments.push_back(owner);
-    to.arguments.push_back(text(request.ttl));
+    to.keys.add(holds_key(key), revocation_key(key));
+    to.arguments.add(owner, in_ms(request.ttl));
     if (request.mode == claim_mode::permit) {
-        to.arguments.emplace_back();  // all that the owner has
+        to.arguments.add("");  // all that the owner has
     }
 }
 
@@ -344,10 +320,11 @@ script_call latch_call(const latch_request& request, const std::string& key, con
     const auto what = request.what == operation::read  ? "read"
                       : request.what == operation::set ? "set"
                                                        : "count_down";
-    return {&scripts::latch(),
-            {key, latch_channel(key), latch_request_key(key, request.request.text())},
-            {what, std::to_string(request.count), text(request.lifetime), how.publish,
-             text(latch_requests_remembered)}};
+    script_call call{&scripts::latch()};
+    call.keys.add(key, latch_channel(key), latch_request_key(key, request.request.text()));
+    call.arguments.add(what, request.count, in_ms(request.lifetime), how.publish,
+                       in_ms(latch_requests_remembered));
+    return call;
 }
 
 latch_reply latch_answer(const value& reply) {
@@ -368,12 +345,14 @@ script_call revoke_call(const revoke_request& request, const std::string& key, c
     const auto owner = request.owner.text();
     const auto record =
         write_revocation({request.owner, request.token, request.actor, request.reason, at});
-    return {&scripts::revoke(),
-            {key, holds_key(key), revocation_key(key), lock_channel(key), read_write_channel(key),
-             semaphore_channel(key), semaphore_timeouts(key), fair_queue(key),
-             my_reader_timeout(key, owner)},
-            {owner, std::to_string(request.token.value), record, text(revocations_kept), how.publish,
-             client_channel(request.owner.client_text()), lock_channel(key), reader_prefix(key)}};
+    script_call call{&scripts::revoke()};
+    call.keys.add(key, holds_key(key), revocation_key(key), lock_channel(key), read_write_channel(key),
+                  semaphore_channel(key), semaphore_timeouts(key), fair_queue(key),
+                  my_reader_timeout(key, owner));
+    call.arguments.add(owner, request.token.value, record, in_ms(revocations_kept), how.publish,
+                       client_channel(request.owner.client_text()), lock_channel(key),
+                       reader_prefix(key));
+    return call;
 }
 
 revoke_reply revoke_answer(const value& reply) {
@@ -390,9 +369,10 @@ revoke_reply revoke_answer(const value& reply) {
 }
 
 script_call inspect_call(const std::string& key) {
-    return {&scripts::inspect(),
-            {key, holds_key(key), revocation_key(key), semaphore_timeouts(key), fair_queue(key)},
-            {reader_prefix(key)}};
+    script_call call{&scripts::inspect()};
+    call.keys.add(key, holds_key(key), revocation_key(key), semaphore_timeouts(key), fair_queue(key));
+    call.arguments.add(reader_prefix(key));
+    return call;
 }
 
 std::string channel_of(lock_kind kind, const std::string& key) {

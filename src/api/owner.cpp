@@ -19,6 +19,26 @@ constexpr std::size_t uuid_length = 36;
     return at == 8 || at == 13 || at == 18 || at == 23;
 }
 
+/// The last `count` bytes of `bits`, two digits each.
+[[nodiscard]] char* write_hexadecimal(std::uint64_t bits, unsigned count, char* into) noexcept {
+    for (unsigned shift = 4 * 2 * count; shift > 0; shift -= 4) {
+        *into++ = digits[(bits >> (shift - 4)) & 0xFU];
+    }
+    return into;
+}
+
+[[nodiscard]] char* write_uuid(const owner_id& whose, char* into) noexcept {
+    into = write_hexadecimal(whose.high >> 32U, 4, into);
+    *into++ = '-';
+    into = write_hexadecimal(whose.high >> 16U, 2, into);
+    *into++ = '-';
+    into = write_hexadecimal(whose.high, 2, into);
+    *into++ = '-';
+    into = write_hexadecimal(whose.low >> 48U, 2, into);
+    *into++ = '-';
+    return write_hexadecimal(whose.low, 6, into);
+}
+
 }  // namespace
 
 owner_id owner_id::random_client() {
@@ -38,19 +58,16 @@ owner_id owner_id::random_client() {
 
 std::string owner_id::client_text() const {
     std::string text(uuid_length, '-');
-    std::size_t nibble = 0;
-    for (std::size_t at = 0; at < uuid_length; ++at) {
-        if (!is_dash_position(at)) {
-            const auto half = nibble < 16 ? high : low;
-            text[at] = digits[(half >> (60 - 4 * (nibble % 16))) & 0xFU];
-            ++nibble;
-        }
-    }
+    static_cast<void>(write_uuid(*this, text.data()));
     return text;
 }
 
 std::string owner_id::text() const {
-    return client_text() + ":" + std::to_string(sequence);
+    std::array<char, uuid_length + 1 + 20> text{};
+    auto* end = write_uuid(*this, text.data());
+    *end++ = ':';
+    end = std::to_chars(end, text.data() + text.size(), sequence).ptr;
+    return {text.data(), end};
 }
 
 std::optional<owner_id> owner_id::parse(std::string_view text) noexcept {

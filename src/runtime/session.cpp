@@ -75,12 +75,12 @@ bool session::aftermath::is_self(core::waiter_id who) const noexcept {
 
 void session::aftermath::rouse(const std::shared_ptr<call>& who) {
     if (who != self) {
+        wake.reserve(2);  // a hand-over wakes the next, and the one after it
         wake.push_back(who);
     }
 }
 
 void session::collect(aftermath& rest) {
-    rest.wake.reserve(2);  // a hand-over wakes the next, and the one after it
     doing_ = table_.take_actions(std::move(doing_));
     for (auto& what : doing_) {
         carry_out(what, rest);

@@ -57,7 +57,8 @@ std::string joined(std::string_view first, std::string_view second, std::string_
                    std::string_view fourth = {}) {
     std::string text;
     text.reserve(first.size() + second.size() + third.size() + fourth.size());
-    return text.append(first).append(second).append(third).append(fourth);
+    text.append(first).append(second).append(third).append(fourth);
+    return text;
 }
 
 /// For every slot, the smallest number whose decimal text falls into it.

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 
@@ -33,6 +32,8 @@ public:
 
 private:
     redisReader* reader_;
+    /// The one that is being read.
+    value answer_;
 };
 
 }  // namespace holdfast::engines::redis

@@ -6,12 +6,13 @@ namespace holdfast::engines::redis {
 
 namespace {
 
+/// `$5` and the like, with the end of the line.
 void append_count(std::string& out, char kind, std::size_t count) {
-    std::array<char, 24> digits{};
-    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), count).ptr;
-    out += kind;
-    out.append(digits.data(), end);
-    out += "\r\n";
+    std::array<char, 24> line{kind};
+    auto* end = std::to_chars(line.data() + 1, line.data() + line.size() - 2, count).ptr;
+    *end++ = '\r';
+    *end++ = '\n';
+    out.append(line.data(), end);
 }
 
 }  // namespace
@@ -23,12 +24,19 @@ std::string_view value::error_code() const noexcept {
     return std::string_view{text}.substr(0, text.find(' '));
 }
 
+void append_word_count(std::string& out, std::size_t count) {
+    append_count(out, '*', count);
+}
+
+void append_word(std::string& out, std::string_view word) {
+    append_count(out, '$', word.size());
+    out.append(word).append("\r\n", 2);
+}
+
 void append_command(std::string& out, std::span<const std::string_view> words) {
-    append_count(out, '*', words.size());
+    append_word_count(out, words.size());
     for (const std::string_view word : words) {
-        append_count(out, '$', word.size());
-        out += word;
-        out += "\r\n";
+        append_word(out, word);
     }
 }
 

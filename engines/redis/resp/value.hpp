@@ -1,5 +1,9 @@
 #pragma once
 
+#include <array>
+#include <charconv>
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -24,5 +28,13 @@ struct value {
 
 /// Appends a command in the server's own notation.
 void append_command(std::string& out, std::span<const std::string_view> words);
+/// Appends the beginning of one, which says how many words follow.
+void append_word_count(std::string& out, std::size_t count);
+void append_word(std::string& out, std::string_view word);
+void append_word(std::string& out, std::integral auto number) {
+    std::array<char, 20> digits;  // all of any 64-bit number
+    const auto* const end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+    append_word(out, std::string_view{digits.data(), static_cast<std::size_t>(end - digits.data())});
+}
 
 }  // namespace holdfast::engines::redis
