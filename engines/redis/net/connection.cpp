@@ -93,12 +93,13 @@ void connection::state::await_end(request& mine) {
         // Whoever is at work takes what was collected along; if that takes long, the first of those
         // whose requests were collected sees to it.
         const bool looks_after = mine.first_collected && link_ && link_->unsent(mine);
-        const clock::duration until_written = looks_after ? link::longest_collection : a_long_time;
+        const auto until_written =
+            looks_after ? clock::duration{link::longest_collection} : a_long_time;
         lock.unlock();
         settle(after);
-        follow(mine, until_written);
-        now = clock::now();
+        follow(mine, now, until_written);
         if (mine.word.get() == parking_word::state::leads) {
+            now = clock::now();
             lock.lock();
         }
     }
@@ -108,16 +109,15 @@ void connection::state::await_end(request& mine) {
     settle(after);
 }
 
-void connection::state::follow(request& mine, clock::duration until_written) {
+void connection::state::follow(request& mine, clock::time_point now, clock::duration until_written) {
     for (;;) {
-        const auto look_at = clock::now() + until_written;
-        mine.word.wait(std::min(mine.deadline, look_at));
+        mine.word.wait(std::min(mine.deadline, now + until_written), now);
         if (mine.word.get() != parking_word::state::awake) {
             return;
         }
         aftermath after;
         guard lock{mutex_};
-        const auto now = clock::now();
+        now = clock::now();
         if (mine.word.get() == parking_word::state::awake && now >= mine.deadline) {
             expire(mine, after);
         }

@@ -55,7 +55,7 @@ private:
     void submit(std::unique_ptr<request> asked);
     void await_end(request& mine);
     /// Looks after what was collected every now and then, until it is written.
-    void follow(request& mine, clock::duration until_written);
+    void follow(request& mine, clock::time_point now, clock::duration until_written);
     void add(request& added, aftermath& after);
     void add_to_link(request& added, aftermath& after);
 

@@ -20,13 +20,14 @@ bool link::append(request& added) {
                         .replies_left = count,
                         .begins = taken_ + before,
                         .size = collected_.size() - before});
+    ++collected_requests_;
     commands_ += count;
     return true;
 }
 
 bool link::due(clock::time_point now) const noexcept {
     return !collected_.empty() &&
-           (flights_ < enough_flights || now - last_write_ >= longest_collection);
+           (under_way() <= collected_requests_ || now - last_write_ >= longest_collection);
 }
 
 void link::take_for_writing(clock::time_point now) {
@@ -34,8 +35,7 @@ void link::take_for_writing(clock::time_point now) {
     written_ = 0;
     in_writing_.swap(collected_);
     taken_ += in_writing_.size();
-    pending_.back().ends_flight = true;
-    ++flights_;
+    collected_requests_ = 0;
     last_write_ = now;
 }
 
@@ -74,11 +74,11 @@ io_result link::absorb(io_result result) {
         return result;
     }
     answers_->feed({buffer_.data(), result.bytes});
-    value answer;
-    auto progress = answers_->next(answer);
-    for (; progress == reply_reader::progress::complete; progress = answers_->next(answer)) {
-        arrived_.push_back(std::exchange(answer, {}));
+    auto progress = answers_->next(arrived_.emplace_back());
+    while (progress == reply_reader::progress::complete) {
+        progress = answers_->next(arrived_.emplace_back());
     }
+    arrived_.pop_back();
     if (progress == reply_reader::progress::broken) {
         result.what = io_result::outcome::failed;
         result.why = {errc::store_unavailable,
@@ -102,7 +102,6 @@ failure link::accept_answers(const std::function<void(request&)>& ended) {
             continue;
         }
         request* const who = oldest.who;
-        flights_ -= oldest.ends_flight ? 1 : 0;
         pending_.pop_front();
         if (who != nullptr) {
             ended(*who);
@@ -164,6 +163,7 @@ void link::drop_unsent(const std::function<bool(const record&)>& unwanted) {
         kept.append(collected_, begins, each->size);
         *place++ = *each;
     }
+    collected_requests_ = static_cast<std::size_t>(place - first);
     pending_.erase(place, pending_.end());
     collected_ = std::move(kept);
 }

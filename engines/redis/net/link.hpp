@@ -25,10 +25,9 @@ public:
     /// Whether a request reached the socket, even if only in part.
     enum class reach : std::uint8_t { unsent, sent };
 
-    /// Writes that are under way, each with any number of commands. With this many, commands are
-    /// collected until answers come, unless that takes longer than `longest_collection`: many threads
-    /// then share a system call, and a distant server is not waited for.
-    static constexpr unsigned enough_flights = 2;
+    /// Requests are collected until there are as many as are under way, or until answers come: many
+    /// threads then share a system call, and the server has one half of them to work on while the
+    /// callers see to the other. But not for longer than this: a distant server is not waited for.
     static constexpr std::chrono::microseconds longest_collection{100};
 
     link(std::unique_ptr<stream> connected, std::unique_ptr<reply_reader> answers, server_facts facts);
@@ -84,11 +83,13 @@ private:
         /// Where its commands are in the stream of all that was ever written.
         std::uint64_t begins{};
         std::size_t size{};
-        bool ends_flight{};
         clock::time_point hopeless_at{};
     };
 
     [[nodiscard]] io_result absorb(io_result result);
+    [[nodiscard]] std::size_t under_way() const noexcept {
+        return pending_.size() - collected_requests_;
+    }
     void drop_unsent(const std::function<bool(const record&)>& unwanted);
 
     std::unique_ptr<stream> socket_;
@@ -101,7 +102,7 @@ private:
     std::string in_writing_;
     std::size_t written_{};
     std::deque<record> pending_;
-    unsigned flights_{};
+    std::size_t collected_requests_{};
     clock::time_point last_write_{};
     std::uint64_t commands_{};
 

@@ -31,14 +31,15 @@ public:
 
     [[nodiscard]] state get() const noexcept { return word_.load(std::memory_order_acquire); }
 
-    /// Sleeps until told something, until `until`, or shorter. Says where it stands.
-    state wait(clock::time_point until) noexcept {
-        const auto left = std::min<clock::duration>(until - clock::now(), std::chrono::seconds{1});
+    /// Sleeps until told something, until `until`, or shorter. Says where it stands. `now` may be a
+    /// few microseconds ago.
+    state wait(clock::time_point until, clock::time_point now) noexcept {
+        const auto left = std::min<clock::duration>(until - now, std::chrono::seconds{1});
         // With many threads the answer is often there before they have all had their turn, and then
         // neither side needs the system to sleep or to wake.
         for (int turn = 0; turn < turns_before_sleep; ++turn) {
-            if (const state seen = get(); seen != state::awake) {
-                return seen;
+            if (const state told = get(); told != state::awake) {
+                return told;
             }
             ::sched_yield();
         }

@@ -1,0 +1,90 @@
+#include <redis/net/link.hpp>
+
+#include <deque>
+
+#include <gtest/gtest.h>
+
+namespace holdfast::engines::redis::test {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+std::size_t ping(std::string& out, const server_facts&) {
+    out += "PING\r\n";
+    return 1;
+}
+
+/// A link on which nothing is ever written or read: only what would be is looked at.
+class collecting : public ::testing::Test {
+protected:
+    void ask(int count = 1) {
+        for (int i = 0; i < count; ++i) {
+            auto& one = asked_.emplace_back();
+            one.what = ping;
+            one.deadline = now_ + 1s;
+            ASSERT_TRUE(link_.append(one));
+        }
+    }
+    [[nodiscard]] bool due(clock::duration later = {}) const { return link_.due(now_ + later); }
+    void write() { link_.take_for_writing(now_); }
+
+    const clock::time_point now_ = clock::now();
+    link link_{nullptr, nullptr, {}};
+
+private:
+    std::deque<request> asked_;
+};
+
+TEST_F(collecting, nothing_is_not_written) {
+    EXPECT_FALSE(due(1h));
+}
+
+TEST_F(collecting, the_first_is_written_at_once) {
+    ask();
+    EXPECT_TRUE(due());
+}
+
+TEST_F(collecting, others_are_written_when_they_are_as_many_as_are_under_way) {
+    ask();
+    write();
+    ask();
+    EXPECT_TRUE(due());
+    write();
+    ask();
+    EXPECT_FALSE(due());  // two are under way
+    ask();
+    EXPECT_TRUE(due());
+    write();
+    ask(3);
+    EXPECT_FALSE(due());  // four
+    ask();
+    EXPECT_TRUE(due());
+}
+
+TEST_F(collecting, nobody_waits_for_company_for_long) {
+    ask(5);
+    write();
+    ask();
+    EXPECT_FALSE(due(link::longest_collection - 1us));
+    EXPECT_TRUE(due(link::longest_collection));
+}
+
+TEST_F(collecting, whoever_gives_up_does_not_count) {
+    ask(2);
+    write();
+    ask(2);
+    request late;
+    late.what = ping;
+    ASSERT_TRUE(link_.append(late));
+    ASSERT_TRUE(due());
+    EXPECT_EQ(link_.abandon(late), link::reach::unsent);
+    EXPECT_TRUE(due());
+    write();
+    ask(3);
+    EXPECT_FALSE(due());
+}
+
+}  // namespace
+
+}  // namespace holdfast::engines::redis::test
