@@ -42,6 +42,7 @@ namespace redis = holdfast::engines::redis;
 redis_process::redis_process()
     : port_{static_cast<std::uint16_t>(std::random_device{}() % 12000 + 12000)}, process_{::fork()} {
     if (process_ == 0) {
+        ::setsid();  // as a server has it: the system shares its time among sessions first
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
         const auto port = std::to_string(port_);
         ::execlp("redis-server", "redis-server", "--bind", "127.0.0.1", "--port", port.c_str(), "--dir",

@@ -1,6 +1,5 @@
 #include "measure.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <ctime>
@@ -39,12 +38,6 @@ nanoseconds processor_time_of(const std::function<void()>& work) {
     const auto start = now();
     work();
     return now() - start;
-}
-
-nanoseconds median(std::vector<nanoseconds> values) {
-    std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
-                     values.end());
-    return values[values.size() / 2];
 }
 
 comparison compare(std::size_t rounds, std::size_t operations, const std::function<void()>& ours,

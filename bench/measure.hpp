@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
@@ -28,7 +29,12 @@ private:
 [[nodiscard]] nanoseconds time_of(const std::function<void()>& work);
 /// How much processor time `work` takes on this thread: for work that never waits, whatever else runs.
 [[nodiscard]] nanoseconds processor_time_of(const std::function<void()>& work);
-[[nodiscard]] nanoseconds median(std::vector<nanoseconds> values);
+template <class Value>
+[[nodiscard]] Value median(std::vector<Value> values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
 
 /// Two ways to do a thing, measured in turns so that what else the machine does hits both alike.
 /// Each round runs both; the medians over all rounds are compared.
