@@ -4,7 +4,7 @@
 -- ARGV  owner, ttl in ms, number of tokens, token floor, since (ms, for display), key prefix of the
 --       readers' timeout keys, smallest token wanted
 -- Returns {1, first token, number of tokens}
---         {0, ms until the first of the leases in the way ends, 0 = unknown}
+--         {0, ms until the first of the leases in the way ends (of many: one of them), 0 = unknown}
 --         error WRONGKIND
 -- include: exclusive
 -- include: readers
@@ -43,6 +43,10 @@ if fields[1] == 'write' then
     return {0, remaining(lock)}
 end
 
+local in_the_way = enough_of_many(lock, key_prefix, 1, owner)
+if in_the_way then
+    return {0, in_the_way[1] == -1 and 0 or math.max(in_the_way[1], 1)}
+end
 local mine, others, shortest, dead = false, false, 0, {}
 for _, reader in ipairs(readers_of(lock, key_prefix)) do
     if reader.left == -2 then

@@ -3,6 +3,8 @@
 
 -- More holds than any reader has; a bound for counts that somebody else wrote.
 local most_holds = 10000
+-- More readers than this are not all looked at whenever one of them goes or somebody wants to write.
+local few_readers = 32
 
 local function timeout_key(key_prefix, owner, number)
     return key_prefix .. ':' .. owner .. ':rwlock_timeout:' .. number
@@ -21,19 +23,46 @@ local function reader_remaining(key_prefix, owner, count)
     return longest
 end
 
--- All readers, those whose holds are over included.
-local function readers_of(lock, key_prefix)
+-- The readers among a lock's fields (name, value, name, value ...).
+local function readers_among(fields)
     local readers = {}
-    local fields = redis.call('HGETALL', lock)
     for index = 1, #fields, 2 do
         local owner, count = fields[index], tonumber(fields[index + 1])
         local reads = not string.find(owner, ':write$') and not string.find(owner, ':lingering$')
         if count and reads and owner ~= 'mode' then
-            local left = reader_remaining(key_prefix, owner, count)
-            readers[#readers + 1] = {owner = owner, count = count, left = left}
+            readers[#readers + 1] = {owner = owner, count = count}
         end
     end
     return readers
+end
+
+-- All readers, those whose holds are over included.
+local function readers_of(lock, key_prefix)
+    local readers = readers_among(redis.call('HGETALL', lock))
+    for _, reader in ipairs(readers) do
+        reader.left = reader_remaining(key_prefix, reader.owner, reader.count)
+    end
+    return readers
+end
+
+-- How long each of `enough` readers has left, if there are many and so many of the first few are
+-- alive; `but` does not count. Nothing when it takes a look at all of them to tell.
+local function enough_of_many(lock, key_prefix, enough, but)
+    if redis.call('HLEN', lock) <= few_readers then
+        return nil
+    end
+    local alive = {}
+    for _, reader in ipairs(readers_among(redis.call('HSCAN', lock, 0, 'COUNT', 8)[2])) do
+        local left = reader.owner == but and -2
+            or reader_remaining(key_prefix, reader.owner, reader.count)
+        if left ~= -2 then
+            alive[#alive + 1] = left
+        end
+        if #alive == enough then
+            return alive
+        end
+    end
+    return nil
 end
 
 -- Lets the lock live as long as the last of its readers. Returns how many are alive.
@@ -58,7 +87,8 @@ local function after_a_reader(lock, holds, channel, key_prefix, publish)
     if redis.call('HGET', lock, 'mode') == 'write' then
         return 0
     end
-    local alive = outlive_readers(lock, key_prefix)
+    -- Of many the lock may live a little longer than the last: until the lease of the one that went.
+    local alive = enough_of_many(lock, key_prefix, 2) and 2 or outlive_readers(lock, key_prefix)
     if alive == 0 then
         redis.call('DEL', lock, holds)
         return redis.call(publish, channel, '0')
