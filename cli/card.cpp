@@ -42,12 +42,15 @@ using std::chrono::system_clock;
 
 std::string format_card(const lock_info& lock, const holder_info& holder,
                         system_clock::time_point now) {
-    const auto held_for = std::chrono::duration_cast<milliseconds>(now - holder.since);
+    auto since = format_since(holder, now);
+    if (holder.since != system_clock::time_point{}) {
+        const auto held_for = std::chrono::duration_cast<milliseconds>(now - holder.since);
+        since += fmt::format(", for {}", format_duration(held_for));
+    }
     std::string text;
     text += line("holder", describe_holder(holder));
     text += line("mode", format_mode(holder, lock));
-    text += line("since",
-                 fmt::format("{}, for {}", format_time(holder.since, now), format_duration(held_for)));
+    text += line("since", since);
     text += line("ttl left", format_duration(holder.remaining));
     text += line("token", format_tokens(holder));
     text += line("owner", holder.owner.text());

@@ -81,9 +81,12 @@ json::object to_json(const holder_info& holder) {
                         {"permits", holder.permits},
                         {"token", holder.token.value},
                         {"token_count", holder.token_count},
-                        {"since_ms", epoch_milliseconds(holder.since)},
+                        {"since_ms", nullptr},
                         {"remaining_ms", holder.remaining.count()},
                         {"status", format_status(holder)}};
+    if (holder.since != std::chrono::system_clock::time_point{}) {
+        result["since_ms"] = epoch_milliseconds(holder.since);
+    }
     if (holder.card) {
         result["host"] = to_json_text(holder.card->host);
         result["pid"] = holder.card->pid;

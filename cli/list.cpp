@@ -19,7 +19,7 @@ using std::chrono::system_clock;
 
 [[nodiscard]] std::string short_holder(const holder_info& holder) {
     if (!holder.card) {
-        return holder.owner.text();
+        return describe_holder(holder);
     }
     return printable(
         fmt::format("{}:{} {}", holder.card->host, holder.card->pid, holder.card->program));
@@ -45,7 +45,7 @@ using std::chrono::system_clock;
         const auto waiters = lock.waiters ? fmt::format("{}", *lock.waiters) : std::string{"-"};
         for (const auto& holder : lock.holders) {
             rows.push_back({printable(lock.name), format_mode(holder, lock), short_holder(holder),
-                            format_time(holder.since, now), format_duration(holder.remaining),
+                            format_since(holder, now), format_duration(holder.remaining),
                             format_tokens(holder), waiters, std::string{format_status(holder)}});
         }
     }

@@ -99,6 +99,10 @@ std::string format_time(system_time when, system_time now) {
     return fmt::format("{:%Y-%m-%d %H:%M:%S}", local);
 }
 
+std::string format_since(const holder_info& holder, system_time now) {
+    return holder.since == system_time{} ? "-" : format_time(holder.since, now);
+}
+
 std::string format_mode(const holder_info& holder, const lock_info& lock) {
     switch (holder.mode) {
         case claim_mode::exclusive:
@@ -127,6 +131,9 @@ std::string_view format_status(const holder_info& holder) noexcept {
 }
 
 std::string format_tokens(const holder_info& holder) {
+    if (holder.token.value == 0) {
+        return "-";
+    }
     if (holder.token_count <= 1) {
         return fmt::format("{}", holder.token.value);
     }
@@ -135,7 +142,7 @@ std::string format_tokens(const holder_info& holder) {
 
 std::string describe_holder(const holder_info& holder) {
     if (!holder.card) {
-        return fmt::format("owner {}", holder.owner.text());
+        return fmt::format("{}, no card", holder.owner.text());
     }
     const auto& [host, pid, program, label] = *holder.card;
     auto text = fmt::format("{} pid {}", host, pid);
@@ -153,8 +160,11 @@ std::string describe_busy(const lock_info& lock, system_time now) {
         return fmt::format("\"{}\" was held by somebody else until just now", lock.name);
     }
     const auto& first = lock.holders.front();
-    auto text = fmt::format("\"{}\" is held by {} since {}, for {}", lock.name, describe_holder(first),
-                            format_time(first.since, now), format_duration(age(first.since, now)));
+    auto text = fmt::format("\"{}\" is held by {}", lock.name, describe_holder(first));
+    if (first.since != system_time{}) {
+        text += fmt::format(" since {}, for {}", format_since(first, now),
+                            format_duration(age(first.since, now)));
+    }
     if (first.lingering) {
         text = fmt::format("\"{}\" is kept for another {} after {} held it", lock.name,
                            format_duration(first.remaining), describe_holder(first));

@@ -23,16 +23,20 @@ namespace holdfast::cli {
 [[nodiscard]] std::string format_time(std::chrono::system_clock::time_point when,
                                       std::chrono::system_clock::time_point now);
 
+/// Since when it is held, like `format_time`; `-` when that is not known.
+[[nodiscard]] std::string format_since(const holder_info& holder,
+                                       std::chrono::system_clock::time_point now);
+
 /// `exclusive`, `shared`, or `permit 1/3`.
 [[nodiscard]] std::string format_mode(const holder_info& holder, const lock_info& lock);
 
 /// `alive`, `dead`, `unknown` or `lingering`.
 [[nodiscard]] std::string_view format_status(const holder_info& holder) noexcept;
 
-/// `12`, or `12-139` for a tenure with several tokens.
+/// `12`, or `12-139` for a tenure with several tokens; `-` when it has none.
 [[nodiscard]] std::string format_tokens(const holder_info& holder);
 
-/// `web7 pid 812 (backup.sh)`; the owner when the holder left no card.
+/// `web7 pid 812 (backup.sh)`, or the owner and `no card`: a client of another library.
 [[nodiscard]] std::string describe_holder(const holder_info& holder);
 
 /// `"nightly" is held by web7 pid 812 (backup.sh) since 12:00:03, for 4m10s`

@@ -109,9 +109,9 @@ void add_cards(const std::shared_ptr<const catalogue>& from, std::vector<lock_in
     return static_cast<std::uint32_t>(sum);
 }
 
-/// What is known without cards.
+/// What is known without cards, and whether the name has a key of its own.
 void describe(const catalogue& from, const std::string& name, call how,
-              completion<inspect_reply> done) {
+              std::function<void(inspect_reply, bool there)> done) {
     const auto key = from.words.key_of(name);
     auto script = inspect_call(key);
     script.then.add("PUBSUB", from.words.publish == "spublish" ? "SHARDNUMSUB" : "NUMSUB",
@@ -122,14 +122,16 @@ void describe(const catalogue& from, const std::string& name, call how,
                  inspect_reply reply;
                  if (result.error) {
                      reply.error = std::move(result.error);
-                     done(std::move(reply));
+                     done(std::move(reply), false);
                      return;
                  }
+                 const auto& seen = result.replies[0].items;
+                 const bool there = !seen.empty() && seen.front().text != "none";
                  reply = inspect_answer(result.replies[0], name);
                  if (!reply.info.waiters && !result.replies[1].is_error()) {
                      reply.info.waiters = subscribers(result.replies[1]);
                  }
-                 done(std::move(reply));
+                 done(std::move(reply), there);
              });
 }
 
@@ -143,13 +145,18 @@ public:
           request_{std::move(request)},
           how_{how},
           done_{std::move(done)},
-          prefix_{from_->words.key_of(request_.prefix)},
-          slots_{from_->servers.a_slot_of_each_master()} {}
+          prefix_{from_->words.key_of(request_.prefix)} {
+        for (const auto slot : from_->servers.a_slot_of_each_master()) {
+            left_.push_back({slot, kind::permits});
+            left_.push_back({slot, kind::locks});
+        }
+    }
 
     void start() { scan("0"); }
 
 private:
     static constexpr std::string_view keys_per_page = "1000";
+    static constexpr std::string_view permits_mark = ":timeout";
     /// Requests under way at a time: few enough to keep nobody else waiting.
     static constexpr std::size_t described_together = 128;
 
@@ -160,9 +167,22 @@ private:
         std::atomic<std::size_t> missing;
     };
 
+    /// Locks and what we know of them are hashes; of a semaphore that only others use there is but the
+    /// sorted set of its permits.
+    enum class kind : std::uint8_t { locks, permits };
+    struct pass {
+        std::uint16_t slot{};
+        kind what{};
+    };
+
     void scan(const std::string& cursor) {
-        ask(*from_, slots_.back(),
-            {"SCAN", cursor, "COUNT", std::string{keys_per_page}, "TYPE", "hash"}, how_,
+        std::vector<std::string> command{"SCAN", cursor, "COUNT", std::string{keys_per_page}, "TYPE"};
+        if (left_.back().what == kind::locks) {
+            command.emplace_back("hash");
+        } else {
+            command.insert(command.end(), {"zset", "MATCH", "*" + std::string{permits_mark}});
+        }
+        ask(*from_, left_.back().slot, std::move(command), how_,
             [self = shared_from_this()](connection::result result) {
                 self->scanned(std::move(result));
             });
@@ -184,14 +204,19 @@ private:
             return;
         }
         for (const auto& key : page.items[1].items) {
-            consider(key.text);
+            if (left_.back().what == kind::locks) {
+                consider(key.text);
+            } else if (key.text.ends_with(permits_mark)) {
+                add_owner_of(
+                    std::string_view{key.text}.substr(0, key.text.size() - permits_mark.size()));
+            }
         }
         if (page.items[0].text != "0") {
             scan(page.items[0].text);
             return;
         }
-        slots_.pop_back();
-        if (!slots_.empty()) {
+        left_.pop_back();
+        if (!left_.empty()) {
             scan("0");
             return;
         }
@@ -201,15 +226,24 @@ private:
     /// The key of a lock, or of what we know about one.
     void consider(std::string_view key) {
         constexpr std::string_view sidecar = "holdfast_holds:";
-        std::string name{key};
         if (key.starts_with(sidecar)) {
-            name = key.substr(sidecar.size());
-            if (name.starts_with('{') && name.ends_with('}') && holds_key(name) != key) {
-                name = name.substr(1, name.size() - 2);
-            }
-        } else if (key.starts_with("holdfast_")) {
-            return;
+            add_owner_of(key.substr(sidecar.size()));
+        } else if (!key.starts_with("holdfast_")) {
+            add(std::string{key});
         }
+    }
+
+    /// A key beside that of a lock has the lock's name in it, or the name in braces. Both names may be
+    /// in use; which of them is, their own keys tell.
+    void add_owner_of(std::string_view named) {
+        if (named.size() > 2 && named.starts_with('{') && named.ends_with('}')) {
+            add(std::string{named.substr(1, named.size() - 2)});
+        }
+        add(std::string{named});
+    }
+
+    /// A name, still with the prefix of ours.
+    void add(std::string name) {
         if (!name.starts_with(prefix_)) {
             return;
         }
@@ -230,12 +264,16 @@ private:
         const auto all = std::make_shared<batch>(count);
         for (std::size_t place = 0; place < count; ++place) {
             const auto name = std::move(names_.extract(names_.begin()).value());
-            describe(*from_, name, how_, [self = shared_from_this(), all, place](inspect_reply reply) {
-                all->replies[place] = std::move(reply);
-                if (all->missing.fetch_sub(1) == 1) {
-                    self->described(*all);
-                }
-            });
+            describe(*from_, name, how_,
+                     [self = shared_from_this(), all, place](inspect_reply reply, bool there) {
+                         if (!there) {
+                             reply.info.holders.clear();  // what lies beside it is another name's
+                         }
+                         all->replies[place] = std::move(reply);
+                         if (all->missing.fetch_sub(1) == 1) {
+                             self->described(*all);
+                         }
+                     });
         }
     }
 
@@ -272,7 +310,7 @@ private:
     call how_;
     completion<list_reply> done_;
     std::string prefix_;
-    std::vector<std::uint16_t> slots_;
+    std::vector<pass> left_;
     std::set<std::string> names_;
     std::vector<lock_info> found_;
 };
@@ -282,7 +320,7 @@ private:
 void inspect_name(const std::shared_ptr<const catalogue>& from, const std::string& name, call how,
                   completion<inspect_reply> done) {
     const call then{how.deadline, caller::must_not_block};
-    describe(*from, name, how, [from, then, done = std::move(done)](inspect_reply reply) {
+    describe(*from, name, how, [from, then, done = std::move(done)](inspect_reply reply, bool) {
         if (reply.error || reply.info.holders.empty()) {
             done(std::move(reply));
             return;

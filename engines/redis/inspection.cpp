@@ -39,6 +39,10 @@ enum : std::size_t {
     return what.type == value::kind::integer ? what.integer : number(what.text);
 }
 
+/// Of a semaphore's permits.
+constexpr std::size_t permit_id_length = 16;
+constexpr std::int64_t permit_without_end = 922'337'203'685'477;
+
 using text_map = std::map<std::string, std::string>;
 
 /// A flat array of keys and values.
@@ -155,19 +159,24 @@ private:
 
     void read_semaphore() {
         const auto now = number(answer_.items[server_time]);
-        std::map<std::string, std::int64_t> expiry;
+        // Those that are in force: the id, and when they end.
+        std::map<std::string, std::int64_t> taken;
         const auto& members = answer_.items[permits].items;
         for (std::size_t index = 0; index + 1 < members.size(); index += 2) {
-            expiry[members[index].text] = number(members[index + 1]);
+            const auto ends = number(members[index + 1]);
+            if (members[index].text.size() == permit_id_length && ends > now) {
+                taken[members[index].text] = ends;
+            }
         }
+        const auto total = static_cast<std::uint32_t>(taken.size());
         for (const auto& [field, text] : entries_) {
             const auto owner = owner_id::parse(field);
             if (!owner) {
                 continue;
             }
             const auto entry = read_entry(text);
-            const auto found = expiry.find(entry.ids.substr(0, 16));
-            if (found == expiry.end() || found->second <= now) {
+            const auto found = taken.find(entry.ids.substr(0, permit_id_length));
+            if (found == taken.end()) {
                 continue;
             }
             holder_info holder;
@@ -180,12 +189,32 @@ private:
             holder.remaining = milliseconds{found->second - now};
             holder.lingering = entry.lingering;
             info_.holders.push_back(std::move(holder));
+            for (std::size_t id = 0; id < entry.ids.size(); id += permit_id_length) {
+                taken.erase(entry.ids.substr(id, permit_id_length));
+            }
+        }
+        for (const auto& [id, ends] : taken) {
+            add_foreign_permit(id, ends == permit_without_end ? 0 : ends - now);
         }
         if (!info_.holders.empty()) {
             const auto limit = entries_.find("limit");
-            info_.limit =
-                limit == entries_.end() ? 0 : static_cast<std::uint32_t>(number(limit->second));
+            const auto free = static_cast<std::uint32_t>(
+                std::max<std::int64_t>(number(answer_.items[text_value]), 0));
+            info_.limit = limit == entries_.end() ? free + total
+                                                  : static_cast<std::uint32_t>(number(limit->second));
         }
+    }
+
+    /// Redisson does not say who holds a permit. Its id, which that one knows it by, stands for it.
+    void add_foreign_permit(const std::string& id, std::int64_t remaining) {
+        holder_info holder;
+        for (std::size_t at = 0; at < permit_id_length; ++at) {
+            auto& half = at < permit_id_length / 2 ? holder.owner.high : holder.owner.low;
+            half = (half << 8U) | static_cast<unsigned char>(id[at]);
+        }
+        holder.mode = claim_mode::permit;
+        holder.remaining = milliseconds{remaining};
+        info_.holders.push_back(std::move(holder));
     }
 
     const value& answer_;

@@ -33,9 +33,10 @@ struct holder_info {
     claim_mode mode{};
     std::uint32_t permits{1};
     /// The first token of this tenure; a process that hands the lock over between its threads
-    /// uses `token` … `token + token_count − 1`.
+    /// uses `token` … `token + token_count − 1`. 0 when it has none (a foreign client).
     fencing_token token;
     std::uint32_t token_count{1};
+    /// The epoch when it is not known (a foreign client).
     std::chrono::system_clock::time_point since;
     std::chrono::milliseconds remaining{};
     /// Empty when the holder left no card (a foreign client).

@@ -26,6 +26,22 @@ TEST(text, tables_line_up) {
     EXPECT_EQ(format_table({{"A", "B"}, {"東京", "x"}, {"long", "y"}}), "A     B\n東京  x\nlong  y\n");
 }
 
+TEST(text, a_holder_of_another_library_is_shown_with_what_is_known_of_it) {
+    holder_info java;
+    java.owner = owner_id::parse("9f0c1e52-7d1b-4c54-9c0a-5f6e7d8c9b0a:47").value();
+    const auto now = std::chrono::system_clock::now();
+    EXPECT_EQ(describe_holder(java), "9f0c1e52-7d1b-4c54-9c0a-5f6e7d8c9b0a:47, no card");
+    EXPECT_EQ(format_since(java, now), "-");
+    EXPECT_EQ(format_tokens(java), "-");
+    lock_info held;
+    held.name = "stock";
+    held.holders = {java};
+    EXPECT_EQ(describe_busy(held, now),
+              "\"stock\" is held by 9f0c1e52-7d1b-4c54-9c0a-5f6e7d8c9b0a:47, no card");
+    held.holders[0].since = now - std::chrono::seconds{5};
+    EXPECT_NE(describe_busy(held, now).find(", no card since "), std::string::npos);
+}
+
 TEST(text, what_is_not_utf8_is_found) {
     EXPECT_EQ(valid_utf8_prefix("aä"), 3U);
     for (const char* broken :

@@ -33,6 +33,32 @@ TEST_P(semaphore_interop, both_sides_share_one_limit) {
     EXPECT_EQ(members(), "3");
 }
 
+TEST_P(semaphore_interop, a_permit_that_java_holds_is_seen_under_its_id) {
+    java("setter", "permits set", 3);
+    const auto id = java("holder", "permits acquire", long_lease);
+    const auto all = client_->list(name_).locks;
+    ASSERT_EQ(all.size(), 1U);
+    EXPECT_EQ(all[0].name, name_);
+    EXPECT_EQ(all[0].limit, 3U);
+    ASSERT_EQ(all[0].holders.size(), 1U);
+    const auto& java_holder = all[0].holders[0];
+    auto shown = java_holder.owner.client_text();
+    std::erase(shown, '-');
+    EXPECT_EQ(shown, id);
+    EXPECT_EQ(java_holder.mode, claim_mode::permit);
+    EXPECT_FALSE(java_holder.card);
+    EXPECT_GT(java_holder.remaining.count(), 0);
+
+    const auto ours = of(3).acquire();
+    const auto both = client_->inspect(name_).holders;
+    ASSERT_EQ(both.size(), 2U);
+    EXPECT_EQ(both[0].owner, ours.owner());
+    EXPECT_TRUE(both[0].card);
+
+    EXPECT_EQ(java("holder", "permits release", id), "true");
+    EXPECT_EQ(client_->inspect(name_).holders.size(), 1U);
+}
+
 TEST_P(semaphore_interop, cpp_is_told_when_java_releases) {
     auto permits = of(1);
     java("setter", "permits set", 1);

@@ -139,6 +139,25 @@ TEST_F(redis_inspection, lists_the_locks_of_all_clients_with_their_cards) {
     }
 }
 
+TEST_F(redis_inspection, lists_semaphores_under_their_own_names_in_braces_or_not) {
+    const auto plain = semaphore{operator_, "stock", 3}.acquire();
+    const auto braced = semaphore{operator_, "{stocks}", 2}.acquire();
+    const auto partly = semaphore{operator_, "{stock}s", 1}.acquire();
+    // Not sixteen bytes each: somebody else's numbers.
+    server_.cli({"ZADD", "stock:timeout", "99999999999999", "not a permit"});
+    server_.cli({"SET", "stock:2", "1"});
+    server_.cli({"ZADD", "{stock:2}:timeout", "99999999999999", "not a permit"});
+
+    const auto page = operator_.list();
+
+    std::vector<std::string> names;
+    for (const auto& lock : page.locks) {
+        EXPECT_EQ(lock.holders.size(), 1) << lock.name;
+        names.push_back(lock.name);
+    }
+    EXPECT_EQ(names, (std::vector<std::string>{"stock", "{stocks}", "{stock}s"}));
+}
+
 TEST_F(redis_inspection, a_client_that_ends_takes_its_card_away) {
     const auto cards = [&] { return server_.ask({"KEYS", "holdfast_card:*"}).items.size(); };
     const auto before = cards();
