@@ -10,7 +10,8 @@ namespace holdfast::engines::redis {
 
 namespace {
 
-/// The server counts its uptime in whole seconds, rounded down: it is never taken for older than it is.
+/// The server's uptime is the difference of two times in whole seconds, so it may be up to a second
+/// more than is true. It is never taken for older than it is.
 [[nodiscard]] store_instance instance_in(const value& info) {
     store_instance who;
     if (info.type != value::kind::text) {
@@ -21,7 +22,7 @@ namespace {
     std::int64_t seconds{};
     const char* const end = uptime.data() + uptime.size();
     if (!uptime.empty() && std::from_chars(uptime.data(), end, seconds).ec == std::errc{}) {
-        who.since = clock::now() - std::chrono::seconds{seconds};
+        who.since = clock::now() - std::chrono::seconds{std::max<std::int64_t>(seconds - 1, 0)};
     }
     return who;
 }

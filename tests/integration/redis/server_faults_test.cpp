@@ -169,6 +169,28 @@ TEST_F(redis_server_faults, a_restarted_server_is_known_for_another_by_its_first
     EXPECT_GE(*after.since, restarted);
 }
 
+TEST_F(redis_server_faults, a_restarted_server_is_never_taken_for_older_than_it_is) {
+    contender alice{address(), "alice"};
+    const auto late_in_a_second = [] {
+        return std::chrono::system_clock::now().time_since_epoch() % 1s > 900ms;
+    };
+    ASSERT_TRUE(eventually(late_in_a_second, 2s));
+    server_.kill_hard();
+    const auto restarted = clock::now();
+    server_.start_again(data_files::removed);
+    // It subtracts whole seconds from whole seconds, and says so a moment after it has started.
+    ASSERT_TRUE(eventually([&] { return server_.info("uptime_in_seconds") != "0"; }));
+    using outcome = engines::acquire_reply::outcome;
+    ASSERT_TRUE(eventually([&] {
+        alice.become_fresh_owner();
+        return alice.acquire("stock").result == outcome::granted;
+    }));
+
+    const auto since = alice.store().raw().instance("stock").since;
+    ASSERT_TRUE(since.has_value());
+    EXPECT_GE(*since, restarted);
+}
+
 TEST_F(redis_server_faults, calls_end_by_their_deadlines_while_the_server_is_down) {
     mutex stock{client_, "stock"};
     server_.kill_hard();
