@@ -85,7 +85,7 @@ ending restart_naive(story& told) {
 ending restart_holdfast(story& told) {
     three_servers servers;
     // So that the servers may vote at all: they must be older than the grace.
-    servers.wait_for_uptime(1);
+    servers.wait_for_uptime(2);  // of which the first second is not believed
     const auto address = servers.address("?restart_grace=1s ");
     const holdfast::lease_options terms{.ttl = 900ms, .release_timeout = 100ms};
     holdfast::client of_a{address, {.request_timeout = 300ms}};
