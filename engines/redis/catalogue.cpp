@@ -182,11 +182,12 @@ private:
         } else {
             command.insert(command.end(), {"zset", "MATCH", "*" + std::string{permits_mark}});
         }
-        ask(*from_, left_.back().slot, std::move(command), how_,
+        const auto how = how_;
+        how_.from = caller::must_not_block;  // what follows runs inside completions, on any thread
+        ask(*from_, left_.back().slot, std::move(command), how,
             [self = shared_from_this()](connection::result result) {
                 self->scanned(std::move(result));
             });
-        how_.from = caller::must_not_block;  // what follows runs inside completions
     }
 
     void scanned(connection::result result) {
