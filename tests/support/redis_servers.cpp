@@ -217,7 +217,7 @@ void redis_server::start_again(data_files data) {
 }
 
 void redis_server::pause() {
-    process_->signal(SIGSTOP);
+    process_->stop();
 }
 
 void redis_server::resume() {

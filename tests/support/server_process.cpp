@@ -205,6 +205,14 @@ void server_process::signal(int number) const {
     }
 }
 
+void server_process::stop() const {
+    signal(SIGSTOP);
+    siginfo_t ignored{};
+    if (::waitid(P_PID, static_cast<id_t>(pid_), &ignored, WSTOPPED | WEXITED | WNOWAIT) != 0) {
+        fail("waitid");
+    }
+}
+
 void server_process::wait_for_end(std::chrono::milliseconds limit) {
     wait_until(
         "the end of process " + std::to_string(pid_), [this] { return !running(); }, limit);

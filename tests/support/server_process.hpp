@@ -56,6 +56,8 @@ public:
     [[nodiscard]] pid_t pid() const noexcept { return pid_; }
     [[nodiscard]] bool running();
     void signal(int number) const;
+    /// With SIGSTOP; all its threads have stopped when it returns.
+    void stop() const;
     /// Throws when it has not ended in time.
     void wait_for_end(std::chrono::milliseconds limit = server_patience);
     /// Kills it if it runs, and returns when it is gone.

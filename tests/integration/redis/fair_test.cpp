@@ -94,7 +94,7 @@ TEST_F(redis_fair_lock, the_first_in_line_is_given_the_lock_without_asking) {
     ASSERT_TRUE(line_becomes(1));
     ASSERT_TRUE(head_listens());
     const auto head = server_.cli({"LINDEX", queue_, "0"});
-    stopped.signal(SIGSTOP);
+    stopped.stop();
 
     held.release();
 
