@@ -88,13 +88,15 @@ bare_redis::words bare_redis::acquire(const std::string& name, int owner) {
 bare_redis::words bare_redis::release(const std::string& name, int owner) {
     return {"EVALSHA",
             redis::scripts::lock_release().sha,
-            "3",
+            "5",
             name,
             redis::holds_key(name),
             redis::lock_channel(name),
+            redis::next_key(name),
+            redis::token_counter(),
             "00000000-0000-4000-8000-000000000000:" + std::to_string(owner),
             "publish",
-            "0"};
+            "1700000000000"};
 }
 
 void bare_redis::append(const words& command) {

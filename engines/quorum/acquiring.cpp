@@ -101,6 +101,7 @@ quorum_engine::round_ptr quorum_engine::prepare(acquire_request request, call ho
                                               std::vector<bool>(members_.size())});
     classify(*what, of, settings);
     what->request.owner = member_owner(key.second, of.attempt);
+    what->request.queue = false;
     settings.purpose = what->purpose;
     what->machine = core::quorum_round{std::move(settings)};
     return what;

@@ -74,7 +74,8 @@ constexpr milliseconds longest_member_timeout{500};
     if (!common.token_floor) {
         common.tokens = std::min(common.tokens, fencing::best_effort);
     }
-    common.permits = common.latches = common.fair = false;
+    // A member that gave the lock to somebody by itself would not know what the others do.
+    common.permits = common.latches = common.fair = common.hands_over = false;
     common.why_no_permits =
         "a quorum cannot count permits: of 3 stores with 2 permits each, three clients can each have a "
         "majority";

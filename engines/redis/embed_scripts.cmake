@@ -1,4 +1,4 @@
-# Makes C++ of the Lua scripts, with the preludes they include.
+# Makes C++ of the Lua scripts, with what they use of the preludes they include.
 #
 # Included, it offers holdfast_embed_scripts(TARGET): adds the generated source to the target, and makes
 # it again whenever a script changes. Run as a script (cmake -P), it writes the source:
@@ -15,7 +15,7 @@ set(HOLDFAST_REDIS_SCRIPTS
     permit_acquire permit_release permit_renew
     latch
     revoke inspect)
-set(HOLDFAST_REDIS_PRELUDES clock exclusive holds leases line permits readers renewal tokens)
+set(HOLDFAST_REDIS_PRELUDES clock exclusive hearing holds leases line permits readers renewal tokens wish)
 
 # Replaces each line `-- include: name` by scripts/prelude/name.lua, the first time it is met.
 function(holdfast_expand_script file result)
@@ -39,12 +39,41 @@ function(holdfast_expand_script file result)
     set(${result} "${text}" PARENT_SCOPE)
 endfunction()
 
+# Removes the functions that nothing calls: a server makes all functions of a script anew for each run.
+function(holdfast_drop_unused text result)
+    set(dropped TRUE)
+    while(dropped)
+        set(dropped FALSE)
+        string(REGEX MATCHALL "\nlocal function [a-z_]+" definitions "${text}")
+        foreach(definition IN LISTS definitions)
+            string(REPLACE "\nlocal function " "" name "${definition}")
+            string(REGEX REPLACE "[^a-z_]${name}[^a-z_]" "" without "${text}")
+            string(LENGTH "${text}" length)
+            string(LENGTH "${without}" length_without)
+            string(LENGTH " ${name} " length_once)
+            math(EXPR uses "(${length} - ${length_without}) / ${length_once}")
+            if(uses EQUAL 1)
+                string(FIND "${text}" "${definition}(" start)
+                string(SUBSTRING "${text}" 0 ${start} before)
+                string(SUBSTRING "${text}" ${start} -1 rest)
+                string(FIND "${rest}" "\nend\n" end)
+                math(EXPR end "${end} + 4")
+                string(SUBSTRING "${rest}" ${end} -1 after)
+                set(text "${before}${after}")
+                set(dropped TRUE)
+            endif()
+        endforeach()
+    endwhile()
+    set(${result} "${text}" PARENT_SCOPE)
+endfunction()
+
 function(holdfast_write_scripts)
     set(entries "")
     set(functions "")
     set(index 0)
     foreach(name IN LISTS HOLDFAST_REDIS_SCRIPTS)
         holdfast_expand_script(${SCRIPTS}/${name}.lua text)
+        holdfast_drop_unused("${text}" text)
         string(APPEND entries "        make_script(\"${name}\", R\"lua(${text})lua\"),\n")
         string(APPEND functions "const script& ${name}() {\n    return all()[${index}];\n}\n\n")
         math(EXPR index "${index} + 1")

@@ -53,6 +53,7 @@ constexpr milliseconds longest_farewell{300};
     promises.permits = true;
     promises.latches = true;
     promises.fair = true;
+    promises.hands_over = true;
     promises.replicas = true;
     promises.token_floor = true;
     promises.minimum_ttl = milliseconds{20};
@@ -224,6 +225,8 @@ void redis_engine::acquire(acquire_request request, call how, completion<acquire
             }
             done(std::move(reply));
         };
+    } else if (request.kind == lock_kind::mutex && request.queue) {
+        question = clock::now().time_since_epoch().count();
     }
     // What is granted by another's release is confirmed by nobody, and asks for no particular token.
     const bool may_be_told = request.replicas == replica_policy{} && request.token_floor.value == 0;

@@ -68,6 +68,7 @@ private:
     [[nodiscard]] std::int64_t stand_in_line(const acquire_request& request, const std::string& key);
     void leave_line(const owner_id& owner);
     void on_turn(const std::string& name, const owner_id& owner, std::string_view message);
+    void on_grant(const std::string& name, std::string_view message);
 
     redis::address where_;
     client_identity identity_;

@@ -10,10 +10,14 @@ namespace {
 
 class redis_subscription final : public subscription {
 public:
-    explicit redis_subscription(std::unique_ptr<watches::listening> what) : what_{std::move(what)} {}
+    redis_subscription(std::unique_ptr<watches::listening> grants,
+                       std::unique_ptr<watches::listening> what)
+        : grants_{std::move(grants)}, what_{std::move(what)} {}
     [[nodiscard]] bool active() const noexcept override { return what_->active(); }
 
 private:
+    /// Only for plain locks.
+    std::unique_ptr<watches::listening> grants_;
     std::unique_ptr<watches::listening> what_;
 };
 
@@ -22,9 +26,29 @@ private:
 std::unique_ptr<subscription> redis_engine::watch(std::string name, lock_kind kind,
                                                   std::function<void()> hint) {
     const auto key = dialect_.key_of(name);
+    const auto slot = slot_for(key);
+    std::unique_ptr<watches::listening> grants;
+    if (kind == lock_kind::mutex) {
+        // First, so that it is in place when the other is.
+        grants = watches_->listen({grant_channel(key, identity_.client.client_text()), slot},
+                                  watches::beginning::told_if_awaited,
+                                  [this, name](std::string_view message) { on_grant(name, message); });
+    }
     return std::make_unique<redis_subscription>(
-        watches_->listen({channel_of(kind, key), slot_for(key)}, watches::beginning::told_if_awaited,
+        std::move(grants),
+        watches_->listen({channel_of(kind, key), slot}, watches::beginning::told_if_awaited,
                          [hint = std::move(hint)](std::string_view) { hint(); }));
+}
+
+/// The question's number is the time when it was asked: the core knows whether it was its last.
+void redis_engine::on_grant(const std::string& name, std::string_view message) {
+    const auto told = read_turn(message);
+    const auto owner = told ? owner_id::parse(told->owner) : std::nullopt;
+    if (owner && callbacks_.turn_of) {
+        callbacks_.turn_of(name, *owner,
+                           turn_grant{told->first_token, told->token_count,
+                                      clock::time_point{clock::duration{told->question}}});
+    }
 }
 
 /// From the moment it asks, an owner in a line listens to its own channel. The number of its question.
@@ -75,8 +99,10 @@ void redis_engine::attend(const std::string& name, lock_kind kind, const owner_i
                           idle_thread& who) {
     const auto others_listen = [&] {
         const std::lock_guard lock{guard_};
-        const bool own = kind != lock_kind::fair_mutex || in_line_.contains(owner);
-        return watches_->listeners() > (revocations_ ? 1U : 0U) + (own ? 1U : 0U);
+        const auto own = kind == lock_kind::mutex                                    ? 2U
+                         : kind != lock_kind::fair_mutex || in_line_.contains(owner) ? 1U
+                                                                                     : 0U;
+        return watches_->listeners() > (revocations_ ? 1U : 0U) + own;
     };
     router_->attend(slot_for(dialect_.key_of(name)), who, others_listen);
 }

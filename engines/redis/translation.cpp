@@ -129,9 +129,13 @@ script_call acquire_call(const acquire_request& request, const std::string& key,
     if (fair) {
         call.arguments.add(in_ms(fair_patience), request.queue ? 1 : 0);
     }
-    call.arguments.add(request.token_floor.value);
     if (fair) {
-        call.arguments.add(question, how.publish);
+        call.arguments.add(request.token_floor.value, question, how.publish);
+    } else if (question != 0) {
+        call.keys.add(next_key(key));
+        call.arguments.add(request.token_floor.value, question, in_ms(wish_patience));
+    } else if (request.token_floor.value != 0) {
+        call.arguments.add(request.token_floor.value);
     }
     return call;
 }
@@ -218,13 +222,25 @@ std::optional<turn_message> read_turn(std::string_view message) {
         return read.ec == std::errc{} && ends_well;
     };
     const bool complete = take(told.question) && take(told.first_token.value) && take(told.token_count);
-    return complete && message.empty() ? std::optional{told} : std::nullopt;
+    told.owner = message;
+    return complete ? std::optional{told} : std::nullopt;
 }
 
 script_call release_call(const release_request& request, const std::string& key, const dialect& how) {
     script_call call;
     const auto owner = request.owner.text();
-    call.arguments.add(owner, how.publish, in_ms(request.linger));
+    const auto linger = in_ms(request.linger);
+    call.arguments.add(owner, how.publish);
+    if (request.mode == claim_mode::exclusive && request.kind == lock_kind::mutex) {
+        call.what = &scripts::lock_release();
+        call.keys.add(key, holds_key(key), lock_channel(key), next_key(key), counter_for(key, how));
+        call.arguments.add(now_in_ms());
+        if (linger > 0) {
+            call.arguments.add(linger);
+        }
+        return call;
+    }
+    call.arguments.add(linger);
     if (request.mode == claim_mode::permit) {
         call.what = &scripts::permit_release();
         call.keys.add(key, semaphore_timeouts(key), semaphore_channel(key), holds_key(key));
@@ -235,9 +251,6 @@ script_call release_call(const release_request& request, const std::string& key,
                       fair_wishes(key), counter_for(key, how));
         call.arguments.add(in_ms(fair_patience));
         add_floor(call, how);
-    } else if (request.kind != lock_kind::shared_mutex) {
-        call.what = &scripts::lock_release();
-        call.keys.add(key, holds_key(key), lock_channel(key));
     } else if (request.mode == claim_mode::shared) {
         call.what = &scripts::read_release();
         call.keys.add(key, holds_key(key), read_write_channel(key), my_reader_timeout(key, owner));

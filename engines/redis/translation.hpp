@@ -30,6 +30,10 @@ struct dialect {
 /// 1.25 s.
 inline constexpr std::chrono::milliseconds fair_patience{5000};
 
+/// How long a plain lock may be given to one that waits, after it last asked. Shorter than the line's:
+/// if it has stopped meanwhile, everybody waits for its ttl.
+inline constexpr std::chrono::milliseconds wish_patience{2000};
+
 /// `key` is `dialect::key_of` of the request's name, here and below. `question` is what a message that
 /// grants the lock to one in line refers to; zero: such a message is not wanted.
 [[nodiscard]] script_call acquire_call(const acquire_request& request, const std::string& key,
@@ -41,12 +45,14 @@ inline constexpr std::chrono::milliseconds fair_patience{5000};
                                            const std::vector<std::string>& keys, const dialect& how);
 [[nodiscard]] acquire_all_reply acquire_all_answer(const value& reply, std::size_t count);
 
-/// What one in line is told when it has been granted the lock. Other messages only say that it is its
-/// turn.
+/// What one in line, or with a wish, is told when it has been granted the lock. Other messages only say
+/// that it is its turn.
 struct turn_message {
     std::int64_t question{};
     fencing_token first_token{};
     std::uint32_t token_count{};
+    /// Plain locks: whose wish it was, as text.
+    std::string_view owner;
 };
 [[nodiscard]] std::optional<turn_message> read_turn(std::string_view message);
 

@@ -50,6 +50,8 @@ struct guarantees {
     std::string why_no_permits{};
     std::string why_no_latches{};
     bool fair{};
+    /// Whether a release may give a plain lock straight to one who waits for it: see `queue`.
+    bool hands_over{};
     /// Whether `replica_policy` means anything here.
     bool replicas{};
     /// Whether `acquire_request::token_floor` means anything here.
@@ -92,8 +94,9 @@ struct acquire_request {
     /// How many consecutive tokens to reserve.
     std::uint32_t token_count{1};
     lock_kind kind{lock_kind::mutex};
-    /// Only for `fair_mutex`: whether to stand in line, until granted or released, when it is busy. The
-    /// store may then grant the lock by itself when the owner's turn comes: see `turn_grant`.
+    /// `fair_mutex`: whether to stand in line, until granted or released, when it is busy. `mutex`,
+    /// where the store hands over: whether it may remember who wants it. In both cases the store may
+    /// then grant the lock by itself when it is released: see `turn_grant`.
     bool queue{};
     replica_policy replicas{};
     /// The smallest first token wanted: what is granted is no smaller, and neither is anything granted
@@ -244,7 +247,8 @@ public:
     [[nodiscard]] virtual bool sleep(int descriptor) noexcept = 0;
 };
 
-/// What the store granted to an owner in line, on the terms of its last request, when its turn came.
+/// What the store granted to an owner in line, on the terms of its last request, when its turn came or
+/// the lock was released.
 struct turn_grant {
     fencing_token first_token{};
     std::uint32_t token_count{1};
@@ -266,6 +270,7 @@ struct client_callbacks {
     /// Fair locks: it may be the turn of `owner`, who stands in line for `name`. Takes the place of
     /// `watch` for them. With a grant it is, and the lock is already the owner's: it need not ask, but
     /// may, and is then granted the same. A grant that nobody hears of ends with its ttl.
+    /// Plain locks, while they are watched: always with a grant.
     std::function<void(const std::string& name, const owner_id& owner,
                        const std::optional<turn_grant>& granted)>
         turn_of{};

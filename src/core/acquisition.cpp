@@ -1,7 +1,5 @@
 #include <core/acquisition.hpp>
 
-#include <core/planted.hpp>
-
 #include <algorithm>
 #include <utility>
 
@@ -38,7 +36,20 @@ engines::acquire_request acquisition::ask(clock::time_point now, std::uint32_t t
     if (!may_be_granted_) {
         claim_.token_count = token_count;
     }
-    return claim_;
+    auto request = claim_;
+    request.queue = stands_in_line();
+    stood_in_line_ = stood_in_line_ || request.queue;
+    return request;
+}
+
+/// A plain lock is only given to one who was refused it before, and listens since then. Who never
+/// renews had better start afresh.
+bool acquisition::stands_in_line() const noexcept {
+    if (claim_.kind == lock_kind::fair_mutex) {
+        return claim_.queue;
+    }
+    return claim_.kind == lock_kind::mutex && claim_.mode == claim_mode::exclusive && claim_.queue &&
+           settings_.store_hands_over && contended_ && oldest_turn_ > clock::duration::zero();
 }
 
 acquisition::verdict acquisition::on_reply(const engines::acquire_reply& reply, clock::time_point now,
@@ -141,6 +152,7 @@ void acquisition::restart(const owner_id& owner) {
     state_ = state::idle;
     may_be_granted_ = false;
     unanswered_ = false;
+    stood_in_line_ = false;
     hinted_while_asking_ = false;
 }
 

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 
+#include <core/planted.hpp>
 #include <core/terms.hpp>
 #include <holdfast/clock.hpp>
 #include <holdfast/engine.hpp>
@@ -21,6 +22,8 @@ struct contention_settings {
     clock::duration recheck_cap{std::chrono::seconds{1}};
     /// How long a store may keep somebody in its line who does not ask any more.
     clock::duration line_patience{std::chrono::seconds{5}};
+    /// The store may give a plain lock that is released to one who waits for it.
+    bool store_hands_over{};
     clock::duration shortest_pause{std::chrono::milliseconds{1}};
     clock::duration longest_backoff{std::chrono::milliseconds{500}};
 };
@@ -38,7 +41,7 @@ struct contention_settings {
 /// One owner id serves the whole way: after a request without an answer the same owner asks again,
 /// and the store either grants it or finds that it did so already. Nothing is ever guessed.
 /// A hint that comes while a request is under way counts: the store may have decided before it.
-/// A store that keeps a line may also grant without being asked (`on_turn`): waiting ─▶ done.
+/// A store that keeps us in mind may also grant without being asked (`on_turn`): waiting ─▶ done.
 class acquisition {
 public:
     enum class verdict : std::uint8_t {
@@ -77,8 +80,10 @@ public:
     /// The store may remember us, as a holder or in a line, when we go without a grant.
     [[nodiscard]] bool leaves_traces() const noexcept {
         return may_be_granted_ ||
-               (claim_.kind == lock_kind::fair_mutex && claim_.queue && (contended_ || unanswered_));
+               (stood_in_line_ && (contended_ || unanswered_) && !planted(bug::wish_kept));
     }
+    /// The store was asked to keep us in mind, and to grant the lock when it is released.
+    [[nodiscard]] bool stood_in_line() const noexcept { return stood_in_line_; }
     /// A request of this owner's was never answered: it may still reach the store.
     [[nodiscard]] bool unanswered() const noexcept { return unanswered_; }
     /// What keeps us, while the store does not answer, and since when.
@@ -91,6 +96,8 @@ public:
     [[nodiscard]] clock::time_point valid_until() const noexcept { return valid_until_; }
 
 private:
+    [[nodiscard]] bool stands_in_line() const noexcept;
+
     enum class state : std::uint8_t { idle, holding_back, asking, waiting, backing_off, done };
 
     [[nodiscard]] verdict on_busy(const engines::acquire_reply& reply, clock::time_point now,
@@ -112,6 +119,7 @@ private:
     bool contended_{};
     bool may_be_granted_{};
     bool unanswered_{};
+    bool stood_in_line_{};
     bool hinted_while_asking_{};
 };
 

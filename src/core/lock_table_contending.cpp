@@ -354,9 +354,8 @@ void lock_table::end_contest(contest& who) {
 void lock_table::clean_up(const acquisition& after, clock::time_point now) {
     const auto& claim = after.claim();
     // One who stands in line may be granted it as long as its place lasts.
-    const auto in_line = claim.queue && claim.kind == lock_kind::fair_mutex
-                             ? settings_.contention.line_patience
-                             : clock::duration::zero();
+    const auto in_line =
+        after.stood_in_line() ? settings_.contention.line_patience : clock::duration::zero();
     send(add_release({claim.name, claim.mode, claim.owner, {}, claim.kind}, {},
                      now + in_line + claim.ttl),
          now);

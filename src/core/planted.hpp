@@ -17,6 +17,7 @@ enum class bug : std::uint8_t {
     handover_overruns_block,      ///< tokens beyond the reserved block
     cancelled_waiter_stays,       ///< a waiter that gave up is still handed the lock
     abandoned_grant_kept,         ///< a grant that comes after everybody left is not given back
+    wish_kept,                    ///< one who gave up may still be given the lock by the store
     offer_ends_with_the_front,    ///< the one who was told it is free leaves, nobody else is told
     vacancy_kept,                 ///< everybody who waited leaves, what is free here is not given back
     scout_tells_nobody,           ///< the reader who asks for all is let in, the others sleep on

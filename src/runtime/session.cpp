@@ -17,14 +17,15 @@ namespace {
 /// given the lock.
 constexpr std::uint32_t most_overtakings = 16;
 
-[[nodiscard]] core::table_settings settings_from(const client_options& options,
-                                                 const owner_id& client) {
+[[nodiscard]] core::table_settings settings_from(const client_options& options, const owner_id& client,
+                                                 const engines::guarantees& promises) {
     const auto bounded = [](std::chrono::milliseconds wait) {
         return std::min<std::chrono::milliseconds>(wait, longest_wait);  // so that sums do not overflow
     };
     core::table_settings settings;
     settings.contention.request_timeout = bounded(options.request_timeout);
     settings.contention.outage_patience = bounded(options.outage_patience);
+    settings.contention.store_hands_over = promises.hands_over;
     settings.handover.count = options.handover_count;
     settings.handover.time = bounded(options.handover_time);
     settings.handover.overtakings = most_overtakings;
@@ -43,7 +44,7 @@ session::session(std::unique_ptr<engines::engine> engine, const engines::client_
       address_{engine_->address()},
       options_{options},
       generation_{fork_generation()},
-      table_{settings_from(options, identity.client), identity.client} {}
+      table_{settings_from(options, identity.client, promises_), identity.client} {}
 
 void session::start() {
     notifier_.emplace(options_.events);

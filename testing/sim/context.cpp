@@ -73,6 +73,7 @@ void context::draw_numbers() {
     numbers.handover.overtakings = one_of(0U, 1U, 4U);
     numbers.handover.fleeting = one_of(1ms, 1000ms);
     numbers.longest_awakening = one_of(50us, 2000us, 20000us);
+    contention.store_hands_over = random.one_in(2);
 }
 
 void context::draw_bounds() {

@@ -30,7 +30,17 @@ engines::acquire_reply sim_store::decide(const engines::acquire_request& request
                                          clock::time_point sent_at, bool too_late) {
     using outcome = engines::acquire_reply::outcome;
     if (request.kind != lock_kind::fair_mutex) {
-        return model_.acquire(request, now());
+        auto answer = model_.acquire(request, now());
+        auto& wish = wishes_[lock_index(request.name)];
+        const bool mine = wish && wish->asked.owner == request.owner;
+        if (answer.result == outcome::granted && mine) {
+            wish.reset();
+        } else if (answer.result == outcome::busy && request.queue &&
+                   (mine || !wish || wish->alive_until <= now())) {
+            const bool ever_too_late = too_late || (mine && wish->too_late);
+            wish = {request, sent_at, now() + run_.numbers.contention.line_patience, ever_too_late};
+        }
+        return answer;
     }
     const auto* head = line_.head(now());
     engines::acquire_reply reply;
@@ -60,16 +70,36 @@ void sim_store::serve_line() {
         return;
     }
     line_.leave(first.asked.owner);
-    const auto reply = model_.acquire(first.asked, now());
-    audit_grant(first.asked, reply, {});
-    ++freedom_[lock_index(first.asked.name)];
-    ++closings_[lock_index(first.asked.name)];
-    if (first.too_late) {
-        beyond_knowledge_.push_back(first.asked.owner);
+    told.granted = grant_unasked(first);
+}
+
+/// A plain lock that has become free may go to one who wants it; the others are not told, then.
+void sim_store::give(const std::string& name) {
+    const auto wish = std::exchange(wishes_[lock_index(name)], std::nullopt);
+    if (!wish || wish->alive_until <= now() || run_.random.one_in(4)) {
+        return;
     }
-    told.granted = {reply.first_token, reply.token_count, first.asked_at};
-    run_.log.note("store: gives ", told.name, " to #", told.owner.low, ":", told.owner.sequence,
-                  ", the first in line, token ", reply.first_token.value);
+    turns_.push_back({name, wish->asked.owner, grant_unasked(*wish)});
+    given_away_ = name;
+}
+
+engines::turn_grant sim_store::grant_unasked(const sim_line::place& to) {
+    const auto reply = model_.acquire(to.asked, now());
+    audit_grant(to.asked, reply, {});
+    ++freedom_[lock_index(to.asked.name)];
+    ++closings_[lock_index(to.asked.name)];
+    if (to.too_late) {
+        beyond_knowledge_.push_back(to.asked.owner);
+    }
+    run_.log.note("store: gives ", to.asked.name, " to #", to.asked.owner.low, ":",
+                  to.asked.owner.sequence, ", token ", reply.first_token.value);
+    return {reply.first_token, reply.token_count, to.asked_at};
+}
+
+std::vector<std::string> sim_store::take_hints() {
+    auto hints = model_.take_hints();
+    std::erase(hints, std::exchange(given_away_, {}));
+    return hints;
 }
 
 engines::acquire_reply sim_store::acquire(const engines::acquire_request& request,
@@ -189,6 +219,11 @@ engines::release_reply sim_store::release(const engines::release_request& reques
     if (request.kind == lock_kind::fair_mutex) {
         line_.leave(request.owner);
         serve_line();
+    } else if (auto& wish = wishes_[lock_index(request.name)];
+               wish && wish->asked.owner == request.owner) {
+        wish.reset();
+    } else if (!before.empty() && after.empty()) {
+        give(request.name);
     }
     run_.log.note("store: release ", request.name, " of #", request.owner.low, ":",
                   request.owner.sequence, reply.result == outcome::released ? " released" : " gone");
@@ -238,6 +273,7 @@ void sim_store::lose_data() {
     run_.store_kept_its_word = false;
     model_.reset(largest_token_ + 1000);
     line_.clear();
+    wishes_ = {};
     for (std::size_t lock = 0; lock < lock_count; ++lock) {
         ++freedom_[lock];
         ++closings_[lock];

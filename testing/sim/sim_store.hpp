@@ -31,7 +31,7 @@ public:
     void lose_data();
 
     /// Names that may have become free.
-    [[nodiscard]] std::vector<std::string> take_hints() { return model_.take_hints(); }
+    [[nodiscard]] std::vector<std::string> take_hints();
     /// Whom to tell that it is their turn.
     [[nodiscard]] std::vector<turn> take_turns() { return std::exchange(turns_, {}); }
     /// Changes when the lock becomes free or is granted.
@@ -57,6 +57,8 @@ private:
     [[nodiscard]] engines::acquire_reply decide(const engines::acquire_request& request,
                                                 clock::time_point sent_at, bool too_late);
     void serve_line();
+    void give(const std::string& name);
+    [[nodiscard]] engines::turn_grant grant_unasked(const sim_line::place& to);
     void audit_others(std::string_view what, const owner_id& owner, const holders& before,
                       const holders& after);
     void audit_limits(const std::string& name, const holders& after);
@@ -67,6 +69,10 @@ private:
     context& run_;
     engines::memory::store_model model_;
     sim_line line_;
+    /// Who may be given a plain lock when it is released.
+    std::array<std::optional<sim_line::place>, lock_count> wishes_;
+    /// The lock that was given away instead of told to be free.
+    std::string given_away_;
     std::vector<turn> turns_;
     clock::duration offset_{};
     bool went_back_{};

@@ -139,6 +139,14 @@ std::string fair_wishes(std::string_view name) {
     return prefixed("holdfast_waiters", name);
 }
 
+std::string next_key(std::string_view name) {
+    return prefixed("holdfast_next", name);
+}
+
+std::string grant_channel(std::string_view name, std::string_view client) {
+    return joined(lock_channel(name), ":", client);
+}
+
 std::string revocation_key(std::string_view name) {
     return prefixed("holdfast_revoked", name);
 }

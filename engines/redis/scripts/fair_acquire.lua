@@ -36,13 +36,13 @@ end
 local now = now_ms()
 local head, head_alive_until = first_alive(line, now)
 if kind == 'none' and not head then
-    local reply = grant_alone(claim, lock, holds, counter, {owner, 1})
+    local reply = grant_alone(claim, lock, holds, counter, {owner, '1'})
     -- Times and wishes without a place in the line are nobody's.
     redis.call('DEL', line.timeouts, line.wishes)
     return reply
 end
 if kind == 'none' and head == owner then
-    local reply = grant_alone(claim, lock, holds, counter, {owner, 1})
+    local reply = grant_alone(claim, lock, holds, counter, {owner, '1'})
     strike_out(line, owner)
     move_up(line, redis.call('ZRANGE', line.timeouts, 0, -1), wait)
     return reply
@@ -69,7 +69,7 @@ if gets_in_line then
     -- Those behind count their own time from the end of ours.
     move_up(line, behind, until_now - alive_until)
     if question ~= '0' then
-        local wish = string.format('%.0f %.0f %.0f %s %s', claim.ttl, claim.count, now + wait, question,
+        local wish = string.format('%s %s %d %s %s', claim.ttl, claim.count, now + wait, question,
             counter)
         redis.call('HSET', line.wishes, owner, wish)
         -- Everybody who lives writes again before that.

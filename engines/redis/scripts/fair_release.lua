@@ -10,18 +10,12 @@
 -- include: exclusive
 -- include: clock
 -- include: line
+-- include: hearing
 
 local lock, holds, channel_base, counter = KEYS[1], KEYS[4], KEYS[5], KEYS[7]
 local line = {queue = KEYS[2], timeouts = KEYS[3], wishes = KEYS[6]}
 local owner, publish, linger, wait = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local floor = tonumber(ARGV[5])
-
--- Whether anybody hears what is said to this waiter. One whose process died does not.
-local function listens(waiter)
-    local question = publish == 'spublish' and 'SHARDNUMSUB' or 'NUMSUB'
-    local count = redis.pcall('PUBSUB', question, channel_base .. ':' .. waiter)
-    return not count.err and tonumber(count[2]) > 0
-end
+local floor = ARGV[5]
 
 -- Gives the lock, which is free, to the first in line; false if that one does not want it so. Nobody
 -- waits for anything but this: it has no call to spare.
@@ -33,7 +27,8 @@ local function give_to_first(now)
     end
     local ttl, count, alive_until, question, its_counter =
         string.match(wish, '^(%d+) (%d+) (%d+) (%d+) (.+)$')
-    if its_counter ~= counter or tonumber(alive_until) <= now or not listens(head) then
+    if its_counter ~= counter or tonumber(alive_until) <= now or
+        not hears(publish, channel_base .. ':' .. head) then
         return false
     end
     redis.call('LPOP', line.queue)
@@ -42,10 +37,10 @@ local function give_to_first(now)
     if redis.call('LLEN', line.queue) > 0 then
         move_up(line, redis.call('ZRANGE', line.timeouts, 0, -1), wait)
     end
-    local claim = claim_of({head, ttl, count, floor, string.format('%.0f', now)})
-    local first = take_tokens(counter, claim.count, claim.floor, claim.least)
-    write_hold(claim, lock, holds, {head, 1}, first)
-    tell(publish, channel_base, head, string.format('granted %s %.0f %s', question, first, count))
+    local claim = claim_of({head, ttl, count, floor, string.format('%d', now)})
+    local first = take_tokens(counter, count, claim.floor, claim.least)
+    write_hold(claim, lock, holds, {head, '1'}, first)
+    tell(publish, channel_base, head, string.format('granted %s %d %s', question, first, count))
     return true
 end
 

@@ -1,28 +1,46 @@
--- Acquires a plain lock: a hash at the lock's name with the owner's field, as Redisson's RLock.
+-- Acquires a plain lock: a hash at the lock's name with the owner's field, as Redisson's RLock. One
+-- that must wait may leave a wish to be given the lock when it is released.
 --
--- KEYS  lock, holds, token counter
--- ARGV  owner, ttl in ms, number of tokens, token floor, since (ms, for display), smallest token
---       wanted
+-- KEYS  lock, holds, token counter; with a wish: next
+-- ARGV  owner, ttl in ms, number of tokens, token floor, since (ms, for display); if any: smallest
+--       token wanted; with a wish: number of the question, how long the wish lasts in ms
 -- Returns {1, first token, number of tokens}
 --         {0, ms until the lease in the way ends, 0 = unknown}
 --         error WRONGKIND
 -- include: exclusive
+-- include: wish
 
-local lock, holds, counter = KEYS[1], KEYS[2], KEYS[3]
+local lock, holds, counter, next_one = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local claim = claim_of(ARGV, ARGV[6])
+local owner, question = claim.owner, ARGV[7]
+
+-- What is granted is not wished for any more.
+local function fulfilled(reply)
+    if question and is_wish_of(owner, wish_at(next_one)) then
+        redis.call('DEL', next_one)
+    end
+    return reply
+end
 
 local kind = redis.call('TYPE', lock).ok
 if kind == 'none' then
-    return grant_alone(claim, lock, holds, counter, {claim.owner, 1})
+    return fulfilled(grant_alone(claim, lock, holds, counter, {owner, '1'}))
 end
 if kind ~= 'hash' then
     return wrong_kind('the name is not that of a lock: it holds a ' .. kind)
 end
-local fields = redis.call('HMGET', lock, claim.owner, 'mode')
+local fields = redis.call('HMGET', lock, owner, 'mode')
 if fields[2] then
     return wrong_kind('the name is in use as a read/write lock')
 end
 if fields[1] then
-    return grant_again(claim, lock, holds, counter)
+    return fulfilled(grant_again(claim, lock, holds, counter))
+end
+if question then
+    local wish = wish_at(next_one)
+    if not wish or is_wish_of(owner, wish) then
+        wish = table.concat({owner, claim.ttl, claim.count, ARGV[4], question, counter}, ' ')
+        redis.pcall('SET', next_one, wish, 'PX', ARGV[8])
+    end
 end
 return {0, remaining(lock)}

@@ -61,10 +61,10 @@ TEST_F(redis_economy, an_uncontended_lock_and_unlock_are_two_commands) {
     EXPECT_EQ(said.size() - pings_in(said), 2 * rounds);
 }
 
-TEST_F(redis_economy, a_hand_over_costs_one_command_to_give_and_at_most_three_to_take) {
+TEST_F(redis_economy, a_hand_over_costs_one_command_to_give_and_two_to_take) {
     constexpr std::size_t rounds = 10;
     const auto giver = warm_up(first_, *events_);
-    const auto taker = warm_up(second_, *second_events_);
+    static_cast<void>(warm_up(second_, *second_events_));
     mutex here{first_, "stock", {.ttl = 30s}};
     mutex there{second_, "stock", {.ttl = 30s}};
     command_log log{server_};
@@ -74,7 +74,7 @@ TEST_F(redis_economy, a_hand_over_costs_one_command_to_give_and_at_most_three_to
         auto held = here.acquire();
         auto taking = in_background([&] { return there.try_acquire_for(20s); });
         ASSERT_TRUE(second_events_->wait_for(event_kind::contended, round + 1));
-        ASSERT_TRUE(somebody_waits());
+        ASSERT_TRUE(eventually([&] { return is_there("holdfast_next:{stock}"); }));
         held.release();
         taking.get().value().release();
     }
@@ -82,9 +82,11 @@ TEST_F(redis_economy, a_hand_over_costs_one_command_to_give_and_at_most_three_to
     const auto said = log.news();
     const auto seconds = static_cast<std::size_t>(watch.elapsed() / 1s);
     EXPECT_EQ(lines_with(said, giver), 2 * rounds);
-    // Its first question, one when the subscription is in place, one that is granted; the release. On
-    // a slow machine it may have looked again meanwhile.
-    EXPECT_LE(lines_with(said, taker), (3 + 1) * rounds + seconds);
+    // Its first question, and one when the subscription is in place, which says that it wants to be
+    // given the lock; the release. Once in sixteen times it must ask for it, and on a slow machine it
+    // may have looked again meanwhile.
+    constexpr auto sometimes = 2 * rounds / 16 + 1;
+    EXPECT_LE(script_runs(said) - lines_with(said, giver), (2 + 1) * rounds + sometimes + seconds);
     EXPECT_EQ(lines_with(said, R"("PUBLISH")"), 0);
 }
 

@@ -15,7 +15,9 @@
 /// A process that locks, for the tests that need several of them.
 ///
 ///     lock_worker line ADDRESS NAME
-///         gets in line for a fair lock, and stays there
+///         gets in line for a fair lock, and ends when it has it
+///     lock_worker wait ADDRESS NAME
+///         the same for a plain lock
 ///     lock_worker work ADDRESS POLICY TTL_MS
 ///         locks and unlocks until it gets SIGTERM
 ///
@@ -146,9 +148,10 @@ int work(const std::string& address, const std::string& policy, const std::strin
     return 0;
 }
 
-int stand_in_line(const std::string& address, const std::string& name) {
+template <class Mutex>
+int wait_for(const std::string& address, const std::string& name) {
     holdfast::client client{address};
-    holdfast::fair_mutex lock{client, name};
+    Mutex lock{client, name};
     lock.lock();
     return 0;
 }
@@ -164,7 +167,10 @@ int main(int count, char** words) {
             return work(arguments[1], arguments[2], arguments[3]);
         }
         if (arguments.size() == 3 && arguments[0] == "line") {
-            return stand_in_line(arguments[1], arguments[2]);
+            return wait_for<holdfast::fair_mutex>(arguments[1], arguments[2]);
+        }
+        if (arguments.size() == 3 && arguments[0] == "wait") {
+            return wait_for<holdfast::mutex>(arguments[1], arguments[2]);
         }
     } catch (const std::exception& error) {
         std::cerr << error.what() << '\n';

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
@@ -51,6 +52,29 @@ TEST_F(redis_quorum, locks_renews_and_unlocks_with_one_server_of_three_dead) {
     EXPECT_EQ(after->release(), release_outcome::released);
     EXPECT_EQ(holders_in(1), 0U);
     EXPECT_EQ(holders_in(2), 0U);
+}
+
+TEST_F(redis_quorum, no_server_gives_the_lock_to_anybody_by_itself) {
+    client where{stores()};
+    EXPECT_FALSE(where.promises().hands_over);
+    auto held = mutex{where, "stock"}.acquire();
+    std::array<command_log, 3> logs{command_log{servers[0]}, command_log{servers[1]},
+                                    command_log{servers[2]}};
+    client other{stores()};
+    auto waiting = in_background([&] { return mutex{other, "stock"}.try_acquire_for(20s); });
+    // It has been refused more than once.
+    std::array<std::size_t, 3> asked{};
+    EXPECT_TRUE(eventually([&] {
+        for (std::size_t i = 0; i < servers.size(); ++i) {
+            asked[i] += script_runs(logs[i].news());
+        }
+        return *std::min_element(asked.begin(), asked.end()) >= 5;
+    }));
+    for (const auto& each : servers) {
+        EXPECT_EQ(each.ask({"EXISTS", "holdfast_next:{stock}"}).integer, 0);
+    }
+    held.release();
+    EXPECT_TRUE(waiting.get());
 }
 
 TEST_F(redis_quorum, says_that_there_is_no_quorum_with_two_of_three_dead_and_leaves_nothing) {

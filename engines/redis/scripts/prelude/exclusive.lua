@@ -3,12 +3,12 @@
 -- include: holds
 
 -- What is asked for: the first five arguments of every acquisition of a lock, and its last, the
--- smallest token wanted.
+-- smallest token wanted. Numbers that only go back to the server stay text, which it reads faster.
 local function claim_of(arguments, least)
     return {
         owner = arguments[1],
-        ttl = tonumber(arguments[2]),
-        count = tonumber(arguments[3]),
+        ttl = arguments[2],
+        count = arguments[3],
         floor = tonumber(arguments[4]),
         since = arguments[5],
         least = tonumber(least or 0)

@@ -6,11 +6,11 @@ local function wrong_kind(words)
 end
 
 local function granted(first, count)
-    return {1, first, count}
+    return {1, first, tonumber(count)}
 end
 
 local function hold_text(first, count, since)
-    return string.format('%.0f %.0f %s', first, count, since)
+    return string.format('%d %s %s', first, count, since)
 end
 
 -- First token, token count and start of a hold; nothing when nobody knows them any more.

@@ -9,7 +9,7 @@ end
 
 -- Makes `key` live for `ttl` from now, unless it lives longer anyway.
 local function extend(key, ttl)
-    if redis.call('PTTL', key) < ttl then
+    if redis.call('PTTL', key) < tonumber(ttl) then
         redis.call('PEXPIRE', key, ttl)
     end
 end

@@ -52,8 +52,9 @@ TEST_P(scripts_in_a_cluster, a_plain_lock_comes_and_goes) {
                   {alice, alice, text_of(long_ttl)})
                   .as_text(),
               "1");
-    EXPECT_EQ(numbers_in(run(scripts::lock_release(), {name, holds_key(name), lock_channel(name)},
-                             {alice, "spublish", "0"})),
+    EXPECT_EQ(numbers_in(run(scripts::lock_release(),
+                             {name, holds_key(name), lock_channel(name), next_key(name), counter()},
+                             lock_release_arguments(alice, 0, "spublish"))),
               released);
 }
 

@@ -83,6 +83,19 @@ inline const numbers gone{0, 0};
 /// Released, and nobody was listening.
 inline const numbers released{1, 0};
 
+/// The keys and arguments of a plain lock's release.
+[[nodiscard]] inline words lock_release_keys(const std::string& name) {
+    return {name, holds_key(name), lock_channel(name), next_key(name), token_counter()};
+}
+[[nodiscard]] inline words lock_release_arguments(const std::string& owner, std::int64_t linger = 0,
+                                                  const std::string& publish = "publish") {
+    words all{owner, publish, since};
+    if (linger > 0) {
+        all.push_back(text_of(linger));
+    }
+    return all;
+}
+
 /// What an acquisition asks for.
 struct terms {
     std::int64_t ttl{long_ttl};

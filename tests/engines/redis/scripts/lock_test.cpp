@@ -15,8 +15,8 @@ protected:
                    {owner, text_of(asked.ttl), text_of(asked.count), text_of(asked.floor), since});
     }
     numbers release(const std::string& owner, std::int64_t linger = 0) {
-        return numbers_in(
-            run(scripts::lock_release(), {name, holds, channel}, {owner, "publish", text_of(linger)}));
+        return numbers_in(run(scripts::lock_release(), lock_release_keys(name),
+                              lock_release_arguments(owner, linger)));
     }
     std::string renew(const std::string& owner, std::int64_t ttl = long_ttl) {
         return run(scripts::lock_renew(), {name, holds, revocation}, {owner, owner, text_of(ttl)})
@@ -137,9 +137,9 @@ TEST_F(lock_scripts, a_release_may_use_a_sharded_channel) {
     auto waiter = server().connect();
     waiter.command({"SSUBSCRIBE", channel});
     ASSERT_TRUE(granted(acquire(alice)));
-    EXPECT_EQ(
-        numbers_in(run(scripts::lock_release(), {name, holds, channel}, {alice, "spublish", "0"})),
-        (numbers{1, 1}));
+    EXPECT_EQ(numbers_in(run(scripts::lock_release(), lock_release_keys(name),
+                             lock_release_arguments(alice, 0, "spublish"))),
+              (numbers{1, 1}));
     EXPECT_EQ(message(waiter), "0");
 }
 

@@ -52,8 +52,8 @@ protected:
                               {alice, "publish", text_of(linger), ids}));
     }
     numbers release_lock(std::int64_t linger) {
-        return numbers_in(run(scripts::lock_release(), {name, holds, lock_channel(name)},
-                              {alice, "publish", text_of(linger)}));
+        return numbers_in(run(scripts::lock_release(), lock_release_keys(name),
+                              lock_release_arguments(alice, linger)));
     }
     numbers release_read(std::int64_t linger) {
         return numbers_in(run(scripts::read_release(),

@@ -93,7 +93,7 @@ TEST_F(revoke_script, a_hold_that_ended_is_not_revoked) {
 
 TEST_F(revoke_script, a_lingering_lock_can_be_revoked) {
     const auto token = lock(alice);
-    run(scripts::lock_release(), {name, holds, lock_channel(name)}, {alice, "publish", "5000"});
+    run(scripts::lock_release(), lock_release_keys(name), lock_release_arguments(alice, 5000));
     EXPECT_EQ(revoke(alice, token), revoked);
     EXPECT_EQ(number({"EXISTS", name, holds}), 0);
 }

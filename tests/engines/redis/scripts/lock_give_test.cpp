@@ -1,0 +1,311 @@
+#include "fixture.hpp"
+
+namespace holdfast::engines::redis {
+namespace {
+
+const std::string name = "stock";
+const std::string holds = holds_key(name);
+const std::string next_one = next_key(name);
+/// How long a wish lasts; long enough for none of the tests to see it end.
+constexpr std::int64_t lasts = 20'000;
+
+[[nodiscard]] std::string client_of(const std::string& owner) {
+    return owner.substr(0, owner.rfind(':'));
+}
+
+/// A release gives a plain lock to one who waits for it.
+class lock_gifts : public script_test {
+protected:
+    void SetUp() override {
+        script_test::SetUp();
+        // The next tokens are none of those at which everybody has a chance.
+        redis({"SET", token_counter(), "1600"});
+    }
+
+    redis_reply acquire(const std::string& owner, const terms& asked = {}) {
+        return run(scripts::lock_acquire(), {name, holds, token_counter()},
+                   {owner, text_of(asked.ttl), text_of(asked.count), text_of(asked.floor), since});
+    }
+    redis_reply wish(const std::string& owner, const terms& asked = {},
+                     const std::string& question = "4711", std::int64_t for_ms = lasts,
+                     const std::string& counter = token_counter()) {
+        return run(scripts::lock_acquire(), {name, holds, counter, next_one},
+                   {owner, text_of(asked.ttl), text_of(asked.count), text_of(asked.floor), since, "0",
+                    question, text_of(for_ms)});
+    }
+    numbers release(const std::string& owner, std::int64_t linger = 0,
+                    const std::string& publish = "publish") {
+        return numbers_in(run(scripts::lock_release(), lock_release_keys(name),
+                              lock_release_arguments(owner, linger, publish)));
+    }
+    [[nodiscard]] static redis_client grants_of(const std::string& owner) {
+        return listener(grant_channel(name, client_of(owner)));
+    }
+    std::int64_t last_token() { return std::stoll(text({"GET", token_counter()})); }
+    static std::string granted_text(const std::string& owner, std::int64_t first,
+                                    std::int64_t count = 1) {
+        return "granted 4711 " + text_of(first) + " " + text_of(count) + " " + owner;
+    }
+    /// Whether the lock is free, and whoever waits was told so.
+    void expect_free_for_all(redis_client& everybody) {
+        EXPECT_EQ(message(everybody), "0");
+        EXPECT_EQ(number({"EXISTS", name, holds}), 0);
+    }
+};
+
+TEST_F(lock_gifts, one_that_waits_is_given_the_lock_and_told_its_tokens) {
+    auto bobs = grants_of(bob);
+    ASSERT_TRUE(granted(acquire(alice)));
+    ASSERT_TRUE(busy(wish(bob, {.count = 3})));
+
+    EXPECT_EQ(release(alice), released);
+
+    EXPECT_EQ(message(bobs), granted_text(bob, last_token() - 2, 3));
+    EXPECT_EQ(text({"HGETALL", name}), bob + "\n1");
+    expect_long_lease(name);
+    EXPECT_EQ(text({"HGETALL", holds}), bob + "\n" + text_of(last_token() - 2) + " 3 " + since);
+    expect_lives_as_long(holds, name);
+    EXPECT_EQ(number({"EXISTS", next_one}), 0);
+}
+
+TEST_F(lock_gifts, nobody_else_is_told) {
+    auto bobs = grants_of(bob);
+    auto everybody = listener(lock_channel(name));
+    ASSERT_TRUE(granted(acquire(alice)));
+    ASSERT_TRUE(busy(wish(bob)));
+    EXPECT_EQ(release(alice), released);
+
+    EXPECT_EQ(release(bob), (numbers{1, 1}));
+    expect_free_for_all(everybody);  // of this one, the first message
+}
+
+TEST_F(lock_gifts, one_that_asks_all_the_same_gets_the_same_tokens) {
+    auto bobs = grants_of(bob);
+    ASSERT_TRUE(granted(acquire(alice)));
+    ASSERT_TRUE(busy(wish(bob)));
+    release(alice);
+
+    EXPECT_EQ(message(bobs), granted_text(bob, token_of(wish(bob))));
+    EXPECT_EQ(number({"EXISTS", next_one}), 0);
+}
+
+TEST_F(lock_gifts, tokens_keep_growing) {
+    auto bobs = grants_of(bob);
+    const auto before = token_of(acquire(alice));
+    ASSERT_TRUE(busy(wish(bob)));
+    release(alice);
+    const auto given = token_of(acquire(bob));
+    EXPECT_GT(given, before);
+    release(bob);
+    EXPECT_GT(token_of(acquire(carol)), given);
+}
+
+TEST_F(lock_gifts, a_counter_that_was_lost_starts_above_the_floor) {
+    auto bobs = grants_of(bob);
+    ASSERT_TRUE(granted(acquire(alice)));
+    ASSERT_TRUE(busy(wish(bob, {.floor = 1'700'000'000'000'000})));
+    redis({"DEL", token_counter()});
+    const auto answer = release(alice);
+    if (answer == released) {  // else it was one of those at which everybody has a chance
+        EXPECT_EQ(text({"HKEYS", name}), bob);
+    }
+    EXPECT_GT(last_token(), 1'700'000'000'000'000);
+}
+
+TEST_F(lock_gifts, one_that_does_not_listen_is_passed_over) {
+    auto everybody = listener(lock_channel(name));
+    ASSERT_TRUE(granted(acquire(alice)));
+    ASSERT_TRUE(busy(wish(bob)));
+    const auto before = last_token();
+
+    EXPECT_EQ(release(alice), (numbers{1, 1}));
+    expect_free_for_all(everybody);
+    EXPECT_EQ(number({"EXISTS", next_one}), 0);
+    EXPECT_EQ(last_token(), before);
+}
+
+TEST_F(lock_gifts, a_wish_goes_when_nobody_renews_it) {
+    auto bobs = grants_of(bob);
+    auto everybody = listener(lock_channel(name));
+    ASSERT_TRUE(granted(acquire(alice)));
+    ASSERT_TRUE(busy(wish(bob, {}, "4711", short_ttl)));
+    wait_until_gone(next_one);
+    EXPECT_EQ(release(alice), (numbers{1, 1}));
+    expect_free_for_all(everybody);
+}
+
+TEST_F(lock_gifts, asking_again_renews_the_wish) {
+    auto bobs = grants_of(bob);
+    ASSERT_TRUE(granted(acquire(alice)));
+    ASSERT_TRUE(busy(wish(bob, {}, "4710", lasts / 10)));
+    ASSERT_TRUE(busy(wish(bob)));
+    expect_remaining(next_one, lasts / 2, lasts);
+    release(alice);
+    EXPECT_EQ(message(bobs), granted_text(bob, last_token()));
+}
+
+TEST_F(lock_gifts, who_came_first_stays_the_next) {
+    auto bobs = grants_of(bob);
+    auto carols = grants_of(carol);
+    ASSERT_TRUE(granted(acquire(alice)));
+    ASSERT_TRUE(busy(wish(bob)));
+    ASSERT_TRUE(busy(wish(carol)));
+    release(alice);
+    EXPECT_EQ(text({"HKEYS", name}), bob);
+}
+
+TEST_F(lock_gifts, without_a_wish_nothing_is_written) {
+    ASSERT_TRUE(granted(acquire(alice)));
+    ASSERT_TRUE(busy(acquire(bob)));
+    EXPECT_EQ(number({"EXISTS", next_one}), 0);
+}
+
+TEST_F(lock_gifts, one_that_gives_up_takes_back_its_wish) {
+    auto bobs = grants_of(bob);
+    auto everybody = listener(lock_channel(name));
+    ASSERT_TRUE(granted(acquire(alice)));
+    ASSERT_TRUE(busy(wish(bob)));
+    EXPECT_EQ(release(bob), gone);
+    EXPECT_EQ(number({"EXISTS", next_one}), 0);
+    EXPECT_EQ(text({"HKEYS", name}), alice);
+    EXPECT_EQ(release(alice), (numbers{1, 1}));
+    expect_free_for_all(everybody);
+}
+
+TEST_F(lock_gifts, one_that_gives_up_too_late_releases_what_it_was_given) {
+    auto bobs = grants_of(bob);
+    auto everybody = listener(lock_channel(name));
+    ASSERT_TRUE(granted(acquire(alice)));
+    ASSERT_TRUE(busy(wish(bob)));
+    release(alice);
+    EXPECT_EQ(release(bob), (numbers{1, 1}));
+    expect_free_for_all(everybody);
+}
+
+TEST_F(lock_gifts, giving_up_leaves_another_s_wish_alone) {
+    auto carols = grants_of(carol);
+    ASSERT_TRUE(granted(acquire(alice)));
+    ASSERT_TRUE(busy(wish(carol)));
+    EXPECT_EQ(release(bob), gone);
+    release(alice);
+    EXPECT_EQ(text({"HKEYS", name}), carol);
+}
+
+TEST_F(lock_gifts, what_was_granted_is_not_wished_for_any_more) {
+    auto bobs = grants_of(bob);
+    ASSERT_TRUE(granted(acquire(alice)));
+    ASSERT_TRUE(busy(wish(bob)));
+    redis({"DEL", name});  // as if it had expired
+    ASSERT_TRUE(granted(wish(bob)));
+    EXPECT_EQ(number({"EXISTS", next_one}), 0);
+}
+
+TEST_F(lock_gifts, nobody_gives_it_to_itself) {
+    auto bobs = grants_of(bob);
+    auto everybody = listener(lock_channel(name));
+    ASSERT_TRUE(granted(acquire(alice)));
+    ASSERT_TRUE(busy(wish(bob)));
+    redis({"DEL", name});
+    ASSERT_TRUE(granted(acquire(bob)));
+    EXPECT_EQ(release(bob), (numbers{1, 1}));
+    expect_free_for_all(everybody);
+    EXPECT_EQ(number({"EXISTS", next_one}), 0);
+}
+
+TEST_F(lock_gifts, a_release_sent_again_changes_nothing) {
+    auto bobs = grants_of(bob);
+    ASSERT_TRUE(granted(acquire(alice)));
+    ASSERT_TRUE(busy(wish(bob)));
+    EXPECT_EQ(release(alice), released);
+    const auto before = contents();
+    EXPECT_EQ(release(alice), gone);
+    EXPECT_EQ(contents(), before);
+}
+
+TEST_F(lock_gifts, one_that_counts_its_tokens_elsewhere_is_only_told) {
+    auto bobs = grants_of(bob);
+    auto everybody = listener(lock_channel(name));
+    ASSERT_TRUE(granted(acquire(alice)));
+    ASSERT_TRUE(busy(wish(bob, {}, "4711", lasts, redisson_token(name))));
+    EXPECT_EQ(release(alice), (numbers{1, 1}));
+    expect_free_for_all(everybody);
+}
+
+TEST_F(lock_gifts, a_lock_that_lingers_is_given_to_nobody) {
+    auto bobs = grants_of(bob);
+    ASSERT_TRUE(granted(acquire(alice)));
+    ASSERT_TRUE(busy(wish(bob)));
+    EXPECT_EQ(release(alice, 5000), released);
+    EXPECT_EQ(text({"HKEYS", name}), alice + ":lingering");
+}
+
+TEST_F(lock_gifts, a_java_program_that_holds_it_releases_it_for_all) {
+    redis({"HSET", name, java, "1"});
+    ASSERT_TRUE(busy(wish(bob)));
+    EXPECT_EQ(text({"HGETALL", name}), java + "\n1");
+}
+
+/// Java waits for its chance without leaving wishes.
+TEST_F(lock_gifts, every_sixteenth_time_everybody_has_a_chance) {
+    auto bobs = grants_of(bob);
+    auto carols = grants_of(carol);
+    auto everybody = listener(lock_channel(name));
+    int given = 0;
+    int open = 0;
+    auto holder = bob;
+    auto other = carol;
+    ASSERT_TRUE(granted(acquire(holder)));
+    for (int round = 0; round < 64; ++round) {
+        ASSERT_TRUE(busy(wish(other)));
+        if (release(holder) == released) {
+            ++given;
+        } else {
+            ++open;
+            EXPECT_EQ(message(everybody), "0");
+            ASSERT_TRUE(granted(acquire(other)));
+        }
+        std::swap(holder, other);
+    }
+    EXPECT_GE(open, 3);
+    EXPECT_LE(open, 5);
+    EXPECT_EQ(given + open, 64);
+}
+
+TEST_F(lock_gifts, a_sharded_channel_tells_as_well) {
+    auto bobs = server().connect();
+    bobs.command({"SSUBSCRIBE", grant_channel(name, client_of(bob))});
+    ASSERT_TRUE(granted(acquire(alice)));
+    ASSERT_TRUE(busy(wish(bob)));
+    EXPECT_EQ(release(alice, 0, "spublish"), released);
+    EXPECT_EQ(message(bobs), granted_text(bob, last_token()));
+}
+
+TEST_F(lock_gifts, without_memory_a_wish_is_forgotten_and_a_release_works) {
+    auto bobs = grants_of(bob);
+    ASSERT_TRUE(granted(acquire(alice)));
+    run_out_of_memory();
+    EXPECT_TRUE(busy(wish(bob)));
+    redis({"CONFIG", "SET", "maxmemory", "0"});
+    EXPECT_EQ(number({"EXISTS", next_one}), 0);
+    ASSERT_TRUE(busy(wish(bob)));
+    run_out_of_memory();
+    EXPECT_EQ(release(alice), released);
+    EXPECT_EQ(text({"HKEYS", name}), bob);
+}
+
+TEST_F(lock_gifts, something_else_under_the_name_of_the_wish_is_in_nobody_s_way) {
+    ASSERT_TRUE(granted(acquire(alice)));
+    redis({"RPUSH", next_one, "not ours"});
+    EXPECT_EQ(release(alice), released);
+    EXPECT_EQ(number({"EXISTS", name, holds}), 0);
+}
+
+TEST_F(lock_gifts, a_wish_that_makes_no_sense_is_dropped) {
+    ASSERT_TRUE(granted(acquire(alice)));
+    redis({"SET", next_one, "not ours"});
+    EXPECT_EQ(release(alice), released);
+    EXPECT_EQ(number({"EXISTS", name, holds, next_one}), 0);
+}
+
+}  // namespace
+}  // namespace holdfast::engines::redis

@@ -1,0 +1,183 @@
+#include <csignal>
+#include <future>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <integration/redis/redis_stage.hpp>
+
+/// Plain locks that go straight from one process to another when they are released.
+namespace holdfast::testing {
+
+namespace {
+
+class redis_giving : public redis_stage {
+protected:
+    void SetUp() override {
+        // The next tokens are none of those at which everybody has a chance.
+        static_cast<void>(mutex{first_, "warm-up"}.acquire());
+        const auto last = std::stoll(server_.cli({"GET", "holdfast_token"}));
+        server_.cli({"SET", "holdfast_token", std::to_string((last / 16 + 1) * 16)});
+    }
+    [[nodiscard]] bool somebody_wishes() const {
+        return eventually([&] { return is_there(wish_); });
+    }
+    [[nodiscard]] bool listeners_become(std::int64_t number) const {
+        const std::vector<std::string> question{"PUBSUB", "NUMSUB", "redisson_lock__channel:{stock}"};
+        return eventually([&] { return server_.ask(question).items[1].integer == number; });
+    }
+    [[nodiscard]] std::string holder() const { return server_.cli({"HKEYS", "stock"}); }
+    [[nodiscard]] std::string who_wishes() const {
+        const auto wish = server_.cli({"GET", wish_});
+        return wish.substr(0, wish.find(' '));
+    }
+    [[nodiscard]] auto start_waiting(client& who, std::chrono::milliseconds longest = 20s) const {
+        return in_background([&who, longest] { return mutex{who, "stock"}.try_acquire_for(longest); });
+    }
+    /// Another process that waits.
+    [[nodiscard]] testing_support::server_process start_process() const {
+        return {{HOLDFAST_LOCK_WORKER, "wait", address(), "stock"}, server_.directory() / "worker"};
+    }
+
+    const std::string wish_{"holdfast_next:{stock}"};
+    client first_{make_client()};
+    client second_{address()};
+    client third_{address()};
+};
+
+TEST_F(redis_giving, one_that_waits_is_given_the_lock_without_asking) {
+    auto held = mutex{first_, "stock"}.acquire();
+    auto waiting = start_waiting(second_);
+    ASSERT_TRUE(somebody_wishes());
+    command_log log{server_};
+
+    held.release();
+    auto got = waiting.get();
+
+    ASSERT_TRUE(got);
+    EXPECT_EQ(script_runs(log.news()), 1U);
+    EXPECT_EQ(holder(), got->owner().text());
+    EXPECT_FALSE(is_there(wish_));
+}
+
+TEST_F(redis_giving, a_process_that_is_stopped_has_the_lock_all_the_same) {
+    auto held = mutex{first_, "stock"}.acquire();
+    const auto stopped = start_process();
+    ASSERT_TRUE(somebody_wishes());
+    const auto waiter = who_wishes();
+    stopped.stop();
+
+    held.release();
+
+    EXPECT_EQ(holder(), waiter);
+}
+
+TEST_F(redis_giving, a_process_that_has_been_stopped_for_a_while_is_given_nothing) {
+    auto held = mutex{first_, "stock"}.acquire();
+    const auto stopped = start_process();
+    ASSERT_TRUE(somebody_wishes());
+    stopped.stop();
+    ASSERT_TRUE(eventually([&] { return !is_there(wish_); }));
+    auto waiting = start_waiting(second_);
+    ASSERT_TRUE(somebody_wishes());
+
+    held.release();
+
+    const stopwatch watch;
+    EXPECT_TRUE(waiting.get());
+    EXPECT_LT(watch.elapsed(), slack);
+}
+
+TEST_F(redis_giving, a_process_that_died_is_given_nothing) {
+    auto held = mutex{first_, "stock"}.acquire();
+    const auto dead = start_process();
+    ASSERT_TRUE(somebody_wishes());
+    const auto waiter = who_wishes();
+    auto waiting = start_waiting(second_);
+    ASSERT_TRUE(listeners_become(2));
+    dead.signal(SIGKILL);
+    ASSERT_TRUE(listeners_become(1));
+    ASSERT_EQ(who_wishes(), waiter);  // within two seconds of its last question
+
+    const stopwatch watch;
+    held.release();
+
+    EXPECT_TRUE(waiting.get());
+    EXPECT_LT(watch.elapsed(), slack);
+}
+
+TEST_F(redis_giving, one_that_gives_up_takes_its_wish_back) {
+    auto held = mutex{first_, "stock"}.acquire();
+    auto waiting = start_waiting(second_, 300ms);
+    ASSERT_TRUE(somebody_wishes());
+    EXPECT_FALSE(waiting.get());
+    EXPECT_TRUE(eventually([&] { return !is_there(wish_); }, 500ms));
+    EXPECT_EQ(holder(), held.owner().text());
+}
+
+TEST_F(redis_giving, a_client_that_is_shut_down_takes_its_wish_back) {
+    auto held = mutex{first_, "stock"}.acquire();
+    auto short_lived = std::make_optional<client>(address());
+    auto waiting = in_background([&short_lived] {
+        try {
+            return mutex{*short_lived, "stock"}.try_acquire_for(20s).has_value();
+        } catch (const std::system_error& error) {
+            EXPECT_EQ(error.code(), errc::shut_down);
+            return false;
+        }
+    });
+    ASSERT_TRUE(somebody_wishes());
+    static_cast<void>(short_lived->shutdown(1s));
+    EXPECT_FALSE(waiting.get());
+    EXPECT_FALSE(is_there(wish_));
+}
+
+TEST_F(redis_giving, of_several_that_wait_none_is_forgotten) {
+    constexpr int rounds = 40;
+    int counter = 0;  // what the lock protects
+    std::vector<std::jthread> threads;
+    for (auto* who : {&first_, &second_, &third_}) {
+        threads.emplace_back([&counter, who] {
+            mutex stock{*who, "stock"};
+            for (int round = 0; round < rounds; ++round) {
+                const auto held = stock.try_acquire_for(20s);
+                ASSERT_TRUE(held);
+                ++counter;
+            }
+        });
+    }
+    threads.clear();
+    EXPECT_EQ(counter, 3 * rounds);
+    EXPECT_FALSE(is_there("stock"));
+}
+
+TEST_F(redis_giving, a_lease_that_was_given_is_trusted_no_longer_than_the_server_keeps_it) {
+    auto held = mutex{first_, "stock"}.acquire();
+    auto waiting = in_background([this] {
+        return mutex{second_, "stock", {.safety_margin = 0ms}}.try_acquire_for(20s);
+    });
+    ASSERT_TRUE(somebody_wishes());
+    held.release();
+    const auto got = waiting.get();
+    ASSERT_TRUE(got);
+    const auto trusted = got->valid_until() - clock::now();
+    const auto kept = std::chrono::milliseconds{count({"PTTL", "stock"})};
+    EXPECT_LE(trusted, kept + 1ms);
+}
+
+TEST_F(redis_giving, one_that_is_not_renewed_asks_for_itself) {
+    auto held = mutex{first_, "stock"}.acquire();
+    auto waiting = in_background([this] {
+        return mutex{second_, "stock", {.ttl = 10s, .renewal = renewal_mode::none}}.try_acquire_for(
+            20s);
+    });
+    ASSERT_TRUE(listeners_become(1));
+    held.release();
+    EXPECT_TRUE(waiting.get());
+    EXPECT_FALSE(is_there(wish_));
+}
+
+}  // namespace
+
+}  // namespace holdfast::testing
