@@ -15,7 +15,8 @@ set(HOLDFAST_REDIS_SCRIPTS
     permit_acquire permit_release permit_renew
     latch
     revoke inspect)
-set(HOLDFAST_REDIS_PRELUDES clock exclusive hearing holds leases line permits readers renewal tokens wish)
+set(HOLDFAST_REDIS_PRELUDES
+    clock exclusive giving holds leases line permits readers renewal tokens wish writing)
 
 # Replaces each line `-- include: name` by scripts/prelude/name.lua, the first time it is met.
 function(holdfast_expand_script file result)

@@ -8,16 +8,26 @@
 -- Returns {1, clients told}, or {0, 0} when the owner does not have it. One that was given the lock
 --         does not count: it waits no more
 -- Tells `0`, or `granted <number of the question> <first token> <number of tokens> <owner>`
--- include: exclusive
--- include: wish
--- include: hearing
 
 local lock, holds, channel, next_one, counter = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local owner, publish, linger = ARGV[1], ARGV[2], tonumber(ARGV[4] or 0)
+local owner, publish, now, linger = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+
+local fields = redis.pcall('HMGET', lock, owner, 'mode')
+-- Not our kind of key is not our lock.
+local mine = not fields.err and fields[1] and not fields[2]
+local wish = redis.pcall('GET', next_one)
+
+-- What happens most of the time comes first: what is defined below costs time in every run.
+if mine and not linger and not wish then
+    redis.call('DEL', lock, holds)
+    return {1, redis.call(publish, channel, '0')}
+end
+
+-- include: giving
 
 -- Gives the lock, which is free; false when this is not wanted any more, or nobody would hear of it.
 -- One time in sixteen those who leave no wishes have their chance.
-local function give(wish)
+local function give()
     local waiter, client, ttl, count, floor, question, its_counter =
         string.match(wish, '^(([^ ]+):[^ ]+) (%d+) (%d+) (%d+) (%d+) (.+)$')
     if its_counter ~= counter or waiter == owner then
@@ -27,31 +37,31 @@ local function give(wish)
     if not hears(publish, told_at) then
         return false
     end
-    local claim = claim_of({waiter, ttl, count, floor, ARGV[3]})
-    local first = take_tokens(counter, count, claim.floor, claim.least)
+    local first = take_tokens(counter, count, tonumber(floor), 0)
     if math.floor(first / count) % 16 == 0 then
         return false
     end
-    write_hold(claim, lock, holds, {waiter, '1'}, first)
-    redis.call(publish, told_at, string.format('granted %s %d %s %s', question, first, count, waiter))
+    local terms = string.format('%d ', first) .. count .. ' '
+    write_hold(lock, holds, waiter, ttl, terms .. now, waiter, '1')
+    redis.call(publish, told_at, 'granted ' .. question .. ' ' .. terms .. waiter)
     return true
 end
 
--- Not our kind of key is not our lock.
-local fields = redis.pcall('HMGET', lock, owner, 'mode')
-local wish = wish_at(next_one)
-if fields.err or not fields[1] or fields[2] then
-    if is_wish_of(owner, wish) then
-        redis.call('DEL', next_one)
+if mine and not linger then
+    redis.call('DEL', lock, holds, next_one)
+    if type(wish) == 'string' and give() then
+        return {1, 0}
     end
-    return not_mine(lock, owner, linger)
+    return {1, redis.call(publish, channel, '0')}
 end
-if linger > 0 then
-    return linger_alone(lock, owner, holds, owner, linger)
+
+-- include: exclusive
+-- include: wish
+
+if mine then
+    return linger_alone(lock, owner, holds, owner, tonumber(linger))
 end
-if not wish then
-    redis.call('DEL', lock, holds)
-elseif redis.call('DEL', lock, holds, next_one) and give(wish) then
-    return {1, 0}
+if is_wish_of(owner, wish_at(next_one)) then
+    redis.call('DEL', next_one)
 end
-return {1, redis.call(publish, channel, '0')}
+return not_mine(lock, owner, tonumber(linger or 0))

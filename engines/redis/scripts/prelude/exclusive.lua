@@ -1,6 +1,7 @@
 -- include: tokens
 -- include: leases
 -- include: holds
+-- include: writing
 
 -- What is asked for: the first five arguments of every acquisition of a lock, and its last, the
 -- smallest token wanted. Numbers that only go back to the server stay text, which it reads faster.
@@ -15,19 +16,12 @@ local function claim_of(arguments, least)
     }
 end
 
--- Writes a lock that nobody has: `fields` into its hash, the hold beside it.
-local function write_hold(claim, lock, holds, fields, first)
-    redis.call('HSET', lock, unpack(fields))
-    redis.call('PEXPIRE', lock, claim.ttl)
-    redis.call('HSET', holds, claim.owner, hold_text(first, claim.count, claim.since))
-    redis.call('PEXPIRE', holds, claim.ttl)
-end
-
 -- Grants a lock that nobody else has. What an earlier holder left behind goes.
 local function grant_alone(claim, lock, holds, counter, fields)
     local first = take_tokens(counter, claim.count, claim.floor, claim.least)
     redis.call('DEL', lock, holds)
-    write_hold(claim, lock, holds, fields, first)
+    local text = hold_text(first, claim.count, claim.since)
+    write_hold(lock, holds, claim.owner, claim.ttl, text, unpack(fields))
     return granted(first, claim.count)
 end
 

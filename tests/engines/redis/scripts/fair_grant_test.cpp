@@ -53,6 +53,13 @@ TEST_F(fair_grants, those_behind_move_up) {
     EXPECT_EQ(alive_for(bob), -1);
 }
 
+TEST_F(fair_grants, something_that_is_no_line_keeps_nobody_from_releasing) {
+    ASSERT_TRUE(granted(acquire(alice)));
+    redis({"SET", queue, "not ours"});
+    EXPECT_EQ(release(alice), released);
+    EXPECT_EQ(number({"EXISTS", name, holds}), 0);
+}
+
 TEST_F(fair_grants, a_release_sent_again_changes_nothing) {
     auto bobs = listener(fair_channel(name, bob));
     auto carols = listener(fair_channel(name, carol));

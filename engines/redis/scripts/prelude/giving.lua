@@ -1,3 +1,6 @@
+-- include: tokens
+-- include: writing
+
 -- Whether anybody hears what is said on a channel. One whose process died does not. To be asked before
 -- a lock is given away: how many a message reached says nothing of those who hear it from other
 -- servers.
