@@ -208,12 +208,14 @@ void lock_table::convert(hold_id which, claim_mode to, clock::time_point now) {
             {}});
         return;
     }
+    std::uint32_t attempts = 1;
     if (to == claim_mode::shared) {
-        // From now on the store may know no more than a share.
-        hold.downgraded = true;
+        // From now on the store may know no more than a share. It may already, if nobody knows what
+        // became of an earlier attempt.
+        attempts += std::exchange(hold.downgraded, true) ? 1 : 0;
         renewal_.change_mode(hold.tenure, to, now);
     }
-    send_convert(hold, to, 1, now);
+    send_convert(hold, to, attempts, now);
 }
 
 void lock_table::send_convert(const hold_record& hold, claim_mode to, std::uint32_t attempts,
@@ -243,6 +245,8 @@ void lock_table::on_convert_reply(const pending_request& request, const engines:
     }
     auto& hold = found->second;
     if (reply.result != outcome::granted) {
+        auto why = reply.result == outcome::busy ? failure{errc::busy, "other readers are there"}
+                                                 : reply.error;
         if (reply.result == outcome::busy && request.to == claim_mode::shared) {
             // Its owner is always given a share of an exclusive lock.
             lose(hold, {errc::lost, "somebody else has it"}, now);
@@ -258,12 +262,13 @@ void lock_table::on_convert_reply(const pending_request& request, const engines:
                 send_convert(hold, request.to, request.attempts + 1, now);
                 return;
             }
-        } else if (request.to == claim_mode::shared) {
+        } else if (request.to == claim_mode::shared && request.attempts == 1) {
             hold.downgraded = false;
             renewal_.change_mode(hold.tenure, hold.mode, now);
+        } else if (request.to == claim_mode::shared) {
+            // An earlier attempt may have succeeded.
+            why.code = errc::outcome_unknown;
         }
-        auto why = reply.result == outcome::busy ? failure{errc::busy, "other readers are there"}
-                                                 : reply.error;
         actions_.emplace_back(finish_convert{request.of, std::move(why), {}});
         return;
     }

@@ -169,6 +169,39 @@ TEST_F(lock_table_convert, lease_that_may_have_been_downgraded_is_not_handed_ove
     confirm_releases();
 }
 
+/// The first request may have reached the store, whatever became of the second.
+TEST_F(lock_table_convert, downgrade_of_unknown_outcome_is_not_undone_by_a_later_request_that_failed) {
+    const auto who = form_line();
+    convert(who.first, claim_mode::shared);
+    answer(only<send_acquire>(), not_acquired(errc::outcome_unknown));
+    answer(only<send_acquire>(), not_acquired(errc::store_unavailable));
+    EXPECT_EQ(only<finish_convert>().error.code, errc::outcome_unknown);
+
+    release(who.first);
+
+    EXPECT_EQ(said<finish_acquire>(), 0U) << "readers may be there";
+    cancel(who.second);
+    cancel(who.third);
+    confirm_releases();
+}
+
+TEST_F(lock_table_convert, nor_by_another_attempt_of_the_caller) {
+    const auto who = form_line();
+    convert(who.first, claim_mode::shared);
+    for (int attempt = 0; attempt < 3; ++attempt) {
+        answer(only<send_acquire>(), not_acquired(errc::outcome_unknown));
+    }
+    convert(who.first, claim_mode::shared);
+    answer(only<send_acquire>(), not_acquired(errc::store_unavailable));
+
+    release(who.first);
+
+    EXPECT_EQ(said<finish_acquire>(), 0U) << "readers may be there";
+    cancel(who.second);
+    cancel(who.third);
+    confirm_releases();
+}
+
 TEST_F(lock_table_convert, upgrade_gets_a_new_token) {
     const auto id = hold(shared());
     convert(id, claim_mode::exclusive);
