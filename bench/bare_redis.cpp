@@ -92,7 +92,7 @@ bare_redis::words bare_redis::release(const std::string& name, int owner) {
             name,
             redis::holds_key(name),
             redis::lock_channel(name),
-            redis::next_key(name),
+            redis::lock_wishes(name),
             redis::token_counter(),
             "00000000-0000-4000-8000-000000000000:" + std::to_string(owner),
             "publish",

@@ -132,7 +132,7 @@ script_call acquire_call(const acquire_request& request, const std::string& key,
     if (fair) {
         call.arguments.add(request.token_floor.value, question, how.publish);
     } else if (question != 0) {
-        call.keys.add(next_key(key));
+        call.keys.add(lock_wishes(key));
         call.arguments.add(request.token_floor.value, question, in_ms(wish_patience));
     } else if (request.token_floor.value != 0) {
         call.arguments.add(request.token_floor.value);
@@ -233,7 +233,7 @@ script_call release_call(const release_request& request, const std::string& key,
     call.arguments.add(owner, how.publish);
     if (request.mode == claim_mode::exclusive && request.kind == lock_kind::mutex) {
         call.what = &scripts::lock_release();
-        call.keys.add(key, holds_key(key), lock_channel(key), next_key(key), counter_for(key, how));
+        call.keys.add(key, holds_key(key), lock_channel(key), lock_wishes(key), counter_for(key, how));
         call.arguments.add(now_in_ms());
         if (linger > 0) {
             call.arguments.add(linger);

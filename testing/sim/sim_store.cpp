@@ -31,14 +31,11 @@ engines::acquire_reply sim_store::decide(const engines::acquire_request& request
     using outcome = engines::acquire_reply::outcome;
     if (request.kind != lock_kind::fair_mutex) {
         auto answer = model_.acquire(request, now());
-        auto& wish = wishes_[lock_index(request.name)];
-        const bool mine = wish && wish->asked.owner == request.owner;
-        if (answer.result == outcome::granted && mine) {
-            wish.reset();
-        } else if (answer.result == outcome::busy && request.queue &&
-                   (mine || !wish || wish->alive_until <= now())) {
-            const bool ever_too_late = too_late || (mine && wish->too_late);
-            wish = {request, sent_at, now() + run_.numbers.contention.line_patience, ever_too_late};
+        auto& wishes = wishes_[lock_index(request.name)];
+        if (answer.result == outcome::granted) {
+            wishes.leave(request.owner);
+        } else if (answer.result == outcome::busy && request.queue) {
+            wishes.enter({request, sent_at, now() + run_.numbers.contention.line_patience, too_late});
         }
         return answer;
     }
@@ -75,11 +72,14 @@ void sim_store::serve_line() {
 
 /// A plain lock that has become free may go to one who wants it; the others are not told, then.
 void sim_store::give(const std::string& name) {
-    const auto wish = std::exchange(wishes_[lock_index(name)], std::nullopt);
-    if (!wish || wish->alive_until <= now() || run_.random.one_in(4)) {
+    auto& wishes = wishes_[lock_index(name)];
+    const auto* head = wishes.head(now());
+    if (head == nullptr || run_.random.one_in(4)) {
         return;
     }
-    turns_.push_back({name, wish->asked.owner, grant_unasked(*wish)});
+    const auto first = *head;
+    wishes.leave(first.asked.owner);
+    turns_.push_back({name, first.asked.owner, grant_unasked(first)});
     given_away_ = name;
 }
 
@@ -219,11 +219,11 @@ engines::release_reply sim_store::release(const engines::release_request& reques
     if (request.kind == lock_kind::fair_mutex) {
         line_.leave(request.owner);
         serve_line();
-    } else if (auto& wish = wishes_[lock_index(request.name)];
-               wish && wish->asked.owner == request.owner) {
-        wish.reset();
-    } else if (!before.empty() && after.empty()) {
-        give(request.name);
+    } else {
+        wishes_[lock_index(request.name)].leave(request.owner);
+        if (!before.empty() && after.empty()) {
+            give(request.name);
+        }
     }
     run_.log.note("store: release ", request.name, " of #", request.owner.low, ":",
                   request.owner.sequence, reply.result == outcome::released ? " released" : " gone");
@@ -273,7 +273,9 @@ void sim_store::lose_data() {
     run_.store_kept_its_word = false;
     model_.reset(largest_token_ + 1000);
     line_.clear();
-    wishes_ = {};
+    for (auto& wishes : wishes_) {
+        wishes.clear();
+    }
     for (std::size_t lock = 0; lock < lock_count; ++lock) {
         ++freedom_[lock];
         ++closings_[lock];

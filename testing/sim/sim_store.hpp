@@ -70,7 +70,7 @@ private:
     engines::memory::store_model model_;
     sim_line line_;
     /// Who may be given a plain lock when it is released.
-    std::array<std::optional<sim_line::place>, lock_count> wishes_;
+    std::array<sim_line, lock_count> wishes_;
     /// The lock that was given away instead of told to be free.
     std::string given_away_;
     std::vector<turn> turns_;

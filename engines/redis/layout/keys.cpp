@@ -139,8 +139,8 @@ std::string fair_wishes(std::string_view name) {
     return prefixed("holdfast_waiters", name);
 }
 
-std::string next_key(std::string_view name) {
-    return prefixed("holdfast_next", name);
+std::string lock_wishes(std::string_view name) {
+    return prefixed("holdfast_wishes", name);
 }
 
 std::string grant_channel(std::string_view name, std::string_view client) {

@@ -34,8 +34,8 @@ namespace holdfast::engines::redis {
 [[nodiscard]] std::string holds_key(std::string_view name);
 /// What those in the line of a fair lock want to be granted when it is their turn.
 [[nodiscard]] std::string fair_wishes(std::string_view name);
-/// Who may be given a plain lock when it is released.
-[[nodiscard]] std::string next_key(std::string_view name);
+/// Who wants to be given a plain lock when it is released.
+[[nodiscard]] std::string lock_wishes(std::string_view name);
 /// Where a client hears that it was given a plain lock.
 [[nodiscard]] std::string grant_channel(std::string_view name, std::string_view client);
 [[nodiscard]] std::string revocation_key(std::string_view name);

@@ -1,25 +1,42 @@
 -- Acquires a plain lock: a hash at the lock's name with the owner's field, as Redisson's RLock. One
 -- that must wait may leave a wish to be given the lock when it is released.
 --
--- KEYS  lock, holds, token counter; with a wish: next
+-- KEYS  lock, holds, token counter; with a wish: list of wishes
 -- ARGV  owner, ttl in ms, number of tokens, token floor, since (ms, for display); if any: smallest
 --       token wanted; with a wish: number of the question, how long the wish lasts in ms
 -- Returns {1, first token, number of tokens}
 --         {0, ms until the lease in the way ends, 0 = unknown}
 --         error WRONGKIND
 -- include: exclusive
--- include: wish
+-- include: wishes
+-- include: clock
 
-local lock, holds, counter, next_one = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local lock, holds, counter, wishes = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local claim = claim_of(ARGV, ARGV[6])
-local owner, question = claim.owner, ARGV[7]
+local owner, question, lasts = claim.owner, ARGV[7], ARGV[8]
 
 -- What is granted is not wished for any more.
 local function fulfilled(reply)
-    if question and is_wish_of(owner, wish_at(next_one)) then
-        redis.call('DEL', next_one)
+    if question then
+        take_back_wish(owner, wishes)
     end
     return reply
+end
+
+-- One that asks again keeps its place. Without memory for it there is no wish.
+local function make_wish()
+    local wish = table.concat({owner, claim.ttl, claim.count, ARGV[4],
+        string.format('%d', now_ms() + lasts), question, counter}, ' ')
+    local place = wish_of(owner, wishes)
+    local written
+    if place then
+        written = redis.pcall('LSET', wishes, place - 1, wish)
+    else
+        written = redis.pcall('RPUSH', wishes, wish)
+    end
+    if type(written) == 'number' or not written.err then
+        redis.call('PEXPIRE', wishes, lasts)
+    end
 end
 
 local kind = redis.call('TYPE', lock).ok
@@ -37,10 +54,6 @@ if fields[1] then
     return fulfilled(grant_again(claim, lock, holds, counter))
 end
 if question then
-    local wish = wish_at(next_one)
-    if not wish or is_wish_of(owner, wish) then
-        wish = table.concat({owner, claim.ttl, claim.count, ARGV[4], question, counter}, ' ')
-        redis.pcall('SET', next_one, wish, 'PX', ARGV[8])
-    end
+    make_wish()
 end
 return {0, remaining(lock)}

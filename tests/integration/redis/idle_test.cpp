@@ -74,7 +74,7 @@ TEST_F(redis_economy, a_hand_over_costs_one_command_to_give_and_two_to_take) {
         auto held = here.acquire();
         auto taking = in_background([&] { return there.try_acquire_for(20s); });
         ASSERT_TRUE(second_events_->wait_for(event_kind::contended, round + 1));
-        ASSERT_TRUE(eventually([&] { return is_there("holdfast_next:{stock}"); }));
+        ASSERT_TRUE(eventually([&] { return is_there("holdfast_wishes:{stock}"); }));
         held.release();
         taking.get().value().release();
     }

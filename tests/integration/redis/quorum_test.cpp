@@ -71,7 +71,7 @@ TEST_F(redis_quorum, no_server_gives_the_lock_to_anybody_by_itself) {
         return *std::min_element(asked.begin(), asked.end()) >= 5;
     }));
     for (const auto& each : servers) {
-        EXPECT_EQ(each.ask({"EXISTS", "holdfast_next:{stock}"}).integer, 0);
+        EXPECT_EQ(each.ask({"EXISTS", "holdfast_wishes:{stock}"}).integer, 0);
     }
     held.release();
     EXPECT_TRUE(waiting.get());

@@ -85,7 +85,7 @@ inline const numbers released{1, 0};
 
 /// The keys and arguments of a plain lock's release.
 [[nodiscard]] inline words lock_release_keys(const std::string& name) {
-    return {name, holds_key(name), lock_channel(name), next_key(name), token_counter()};
+    return {name, holds_key(name), lock_channel(name), lock_wishes(name), token_counter()};
 }
 [[nodiscard]] inline words lock_release_arguments(const std::string& owner, std::int64_t linger = 0,
                                                   const std::string& publish = "publish") {

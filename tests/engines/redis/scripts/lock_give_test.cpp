@@ -5,7 +5,7 @@ namespace {
 
 const std::string name = "stock";
 const std::string holds = holds_key(name);
-const std::string next_one = next_key(name);
+const std::string wishes = lock_wishes(name);
 /// How long a wish lasts; long enough for none of the tests to see it end.
 constexpr std::int64_t lasts = 20'000;
 
@@ -29,7 +29,7 @@ protected:
     redis_reply wish(const std::string& owner, const terms& asked = {},
                      const std::string& question = "4711", std::int64_t for_ms = lasts,
                      const std::string& counter = token_counter()) {
-        return run(scripts::lock_acquire(), {name, holds, counter, next_one},
+        return run(scripts::lock_acquire(), {name, holds, counter, wishes},
                    {owner, text_of(asked.ttl), text_of(asked.count), text_of(asked.floor), since, "0",
                     question, text_of(for_ms)});
     }
@@ -65,7 +65,7 @@ TEST_F(lock_gifts, one_that_waits_is_given_the_lock_and_told_its_tokens) {
     expect_long_lease(name);
     EXPECT_EQ(text({"HGETALL", holds}), bob + "\n" + text_of(last_token() - 2) + " 3 " + since);
     expect_lives_as_long(holds, name);
-    EXPECT_EQ(number({"EXISTS", next_one}), 0);
+    EXPECT_EQ(number({"EXISTS", wishes}), 0);
 }
 
 TEST_F(lock_gifts, nobody_else_is_told) {
@@ -86,7 +86,7 @@ TEST_F(lock_gifts, one_that_asks_all_the_same_gets_the_same_tokens) {
     release(alice);
 
     EXPECT_EQ(message(bobs), granted_text(bob, token_of(wish(bob))));
-    EXPECT_EQ(number({"EXISTS", next_one}), 0);
+    EXPECT_EQ(number({"EXISTS", wishes}), 0);
 }
 
 TEST_F(lock_gifts, tokens_keep_growing) {
@@ -120,7 +120,7 @@ TEST_F(lock_gifts, one_that_does_not_listen_is_passed_over) {
 
     EXPECT_EQ(release(alice), (numbers{1, 1}));
     expect_free_for_all(everybody);
-    EXPECT_EQ(number({"EXISTS", next_one}), 0);
+    EXPECT_EQ(number({"EXISTS", wishes}), 0);
     EXPECT_EQ(last_token(), before);
 }
 
@@ -129,7 +129,7 @@ TEST_F(lock_gifts, a_wish_goes_when_nobody_renews_it) {
     auto everybody = listener(lock_channel(name));
     ASSERT_TRUE(granted(acquire(alice)));
     ASSERT_TRUE(busy(wish(bob, {}, "4711", short_ttl)));
-    wait_until_gone(next_one);
+    wait_until_gone(wishes);
     EXPECT_EQ(release(alice), (numbers{1, 1}));
     expect_free_for_all(everybody);
 }
@@ -139,25 +139,78 @@ TEST_F(lock_gifts, asking_again_renews_the_wish) {
     ASSERT_TRUE(granted(acquire(alice)));
     ASSERT_TRUE(busy(wish(bob, {}, "4710", lasts / 10)));
     ASSERT_TRUE(busy(wish(bob)));
-    expect_remaining(next_one, lasts / 2, lasts);
+    expect_remaining(wishes, lasts / 2, lasts);
     release(alice);
     EXPECT_EQ(message(bobs), granted_text(bob, last_token()));
 }
 
-TEST_F(lock_gifts, who_came_first_stays_the_next) {
+TEST_F(lock_gifts, those_who_wait_are_given_it_in_the_order_in_which_they_came) {
     auto bobs = grants_of(bob);
     auto carols = grants_of(carol);
     ASSERT_TRUE(granted(acquire(alice)));
     ASSERT_TRUE(busy(wish(bob)));
     ASSERT_TRUE(busy(wish(carol)));
+    EXPECT_EQ(release(alice), released);
+    EXPECT_EQ(text({"HKEYS", name}), bob);
+    EXPECT_EQ(release(bob), released);
+    EXPECT_EQ(text({"HKEYS", name}), carol);
+    EXPECT_EQ(message(carols), granted_text(carol, last_token()));
+    EXPECT_EQ(number({"EXISTS", wishes}), 0);
+}
+
+TEST_F(lock_gifts, one_that_asks_again_keeps_its_place) {
+    auto bobs = grants_of(bob);
+    auto carols = grants_of(carol);
+    ASSERT_TRUE(granted(acquire(alice)));
+    ASSERT_TRUE(busy(wish(bob, {}, "4710")));
+    ASSERT_TRUE(busy(wish(carol)));
+    ASSERT_TRUE(busy(wish(bob)));
+    EXPECT_EQ(number({"LLEN", wishes}), 2);
     release(alice);
+    EXPECT_EQ(message(bobs), granted_text(bob, last_token()));
+}
+
+TEST_F(lock_gifts, one_that_is_dead_is_in_nobody_s_way) {
+    auto carols = grants_of(carol);
+    ASSERT_TRUE(granted(acquire(alice)));
+    ASSERT_TRUE(busy(wish(bob)));
+    ASSERT_TRUE(busy(wish(carol)));
+    EXPECT_EQ(release(alice), released);
+    EXPECT_EQ(text({"HKEYS", name}), carol);
+    EXPECT_EQ(number({"EXISTS", wishes}), 0);
+}
+
+TEST_F(lock_gifts, one_that_asks_no_more_is_in_nobody_s_way) {
+    auto bobs = grants_of(bob);
+    auto carols = grants_of(carol);
+    ASSERT_TRUE(granted(acquire(alice)));
+    ASSERT_TRUE(busy(wish(bob, {}, "4711", short_ttl)));
+    const auto over = now() + short_ttl;
+    ASSERT_TRUE(busy(wish(carol)));
+    wait_until("the end of a wish", [&] { return now() > over; });
+    EXPECT_EQ(release(alice), released);
+    EXPECT_EQ(text({"HKEYS", name}), carol);
+}
+
+TEST_F(lock_gifts, nobody_loses_its_place_when_everybody_has_a_chance) {
+    auto bobs = grants_of(bob);
+    auto carols = grants_of(carol);
+    auto everybody = listener(lock_channel(name));
+    ASSERT_TRUE(granted(acquire(alice)));
+    ASSERT_TRUE(busy(wish(bob)));
+    ASSERT_TRUE(busy(wish(carol)));
+    redis({"SET", token_counter(), "3199"});
+    EXPECT_EQ(release(alice), (numbers{1, 1}));
+    expect_free_for_all(everybody);
+    ASSERT_TRUE(granted(acquire(java)));
+    EXPECT_EQ(release(java), released);
     EXPECT_EQ(text({"HKEYS", name}), bob);
 }
 
 TEST_F(lock_gifts, without_a_wish_nothing_is_written) {
     ASSERT_TRUE(granted(acquire(alice)));
     ASSERT_TRUE(busy(acquire(bob)));
-    EXPECT_EQ(number({"EXISTS", next_one}), 0);
+    EXPECT_EQ(number({"EXISTS", wishes}), 0);
 }
 
 TEST_F(lock_gifts, one_that_gives_up_takes_back_its_wish) {
@@ -166,7 +219,7 @@ TEST_F(lock_gifts, one_that_gives_up_takes_back_its_wish) {
     ASSERT_TRUE(granted(acquire(alice)));
     ASSERT_TRUE(busy(wish(bob)));
     EXPECT_EQ(release(bob), gone);
-    EXPECT_EQ(number({"EXISTS", next_one}), 0);
+    EXPECT_EQ(number({"EXISTS", wishes}), 0);
     EXPECT_EQ(text({"HKEYS", name}), alice);
     EXPECT_EQ(release(alice), (numbers{1, 1}));
     expect_free_for_all(everybody);
@@ -197,7 +250,7 @@ TEST_F(lock_gifts, what_was_granted_is_not_wished_for_any_more) {
     ASSERT_TRUE(busy(wish(bob)));
     redis({"DEL", name});  // as if it had expired
     ASSERT_TRUE(granted(wish(bob)));
-    EXPECT_EQ(number({"EXISTS", next_one}), 0);
+    EXPECT_EQ(number({"EXISTS", wishes}), 0);
 }
 
 TEST_F(lock_gifts, nobody_gives_it_to_itself) {
@@ -209,7 +262,7 @@ TEST_F(lock_gifts, nobody_gives_it_to_itself) {
     ASSERT_TRUE(granted(acquire(bob)));
     EXPECT_EQ(release(bob), (numbers{1, 1}));
     expect_free_for_all(everybody);
-    EXPECT_EQ(number({"EXISTS", next_one}), 0);
+    EXPECT_EQ(number({"EXISTS", wishes}), 0);
 }
 
 TEST_F(lock_gifts, a_release_sent_again_changes_nothing) {
@@ -286,7 +339,7 @@ TEST_F(lock_gifts, without_memory_a_wish_is_forgotten_and_a_release_works) {
     run_out_of_memory();
     EXPECT_TRUE(busy(wish(bob)));
     redis({"CONFIG", "SET", "maxmemory", "0"});
-    EXPECT_EQ(number({"EXISTS", next_one}), 0);
+    EXPECT_EQ(number({"EXISTS", wishes}), 0);
     ASSERT_TRUE(busy(wish(bob)));
     run_out_of_memory();
     EXPECT_EQ(release(alice), released);
@@ -295,16 +348,18 @@ TEST_F(lock_gifts, without_memory_a_wish_is_forgotten_and_a_release_works) {
 
 TEST_F(lock_gifts, something_else_under_the_name_of_the_wish_is_in_nobody_s_way) {
     ASSERT_TRUE(granted(acquire(alice)));
-    redis({"RPUSH", next_one, "not ours"});
+    redis({"SET", wishes, "not ours"});
+    EXPECT_TRUE(busy(wish(bob)));
+    EXPECT_EQ(release(bob), gone);
     EXPECT_EQ(release(alice), released);
     EXPECT_EQ(number({"EXISTS", name, holds}), 0);
 }
 
 TEST_F(lock_gifts, a_wish_that_makes_no_sense_is_dropped) {
     ASSERT_TRUE(granted(acquire(alice)));
-    redis({"SET", next_one, "not ours"});
+    redis({"RPUSH", wishes, "not ours", "neither"});
     EXPECT_EQ(release(alice), released);
-    EXPECT_EQ(number({"EXISTS", name, holds, next_one}), 0);
+    EXPECT_EQ(number({"EXISTS", name, holds, wishes}), 0);
 }
 
 }  // namespace

@@ -1,0 +1,24 @@
+-- Who may be given a plain lock when it is released: a list of those who wait for it and want that, in
+-- the order in which they came,
+--     <owner> <ttl in ms> <token count> <token floor> <alive until> <number of the question>
+--     <token counter>
+-- in one line. It goes by itself soon after the last of them asked.
+
+-- Where this owner's wish stands, from 1, and its text.
+local function wish_of(owner, key)
+    local wishes = redis.pcall('LRANGE', key, 0, -1)
+    local start = owner .. ' '
+    for place = 1, wishes.err and 0 or #wishes do
+        if string.sub(wishes[place], 1, #start) == start then
+            return place, wishes[place]
+        end
+    end
+    return nil
+end
+
+local function take_back_wish(owner, key)
+    local place, wish = wish_of(owner, key)
+    if place then
+        redis.call('LREM', key, 1, wish)
+    end
+end
