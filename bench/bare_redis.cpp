@@ -64,7 +64,8 @@ redis_process::~redis_process() {
 }
 
 bare_redis::bare_redis(std::uint16_t port) : connection_{connect(port)} {
-    for (const auto* one : {&redis::scripts::lock_acquire(), &redis::scripts::lock_release()}) {
+    for (const auto* one : {&redis::scripts::lock_acquire(), &redis::scripts::lock_release(),
+                            &redis::scripts::fair_acquire(), &redis::scripts::fair_release()}) {
         auto* const reply =
             redisCommand(connection_.get(), "SCRIPT LOAD %b", one->text.data(), one->text.size());
         freeReplyObject(reply);
@@ -193,6 +194,54 @@ void bare_contender::lock() {
 
 void bare_contender::unlock() {
     commands_.append(bare_redis::release(name_, owner_));
+    commands_.expect_first(1);
+}
+
+bare_fair_contender::bare_fair_contender(std::uint16_t port, std::string name, int owner)
+    : commands_{port},
+      messages_{connect(port)},
+      name_{std::move(name)},
+      owner_{"00000000-0000-4000-8000-000000000000:" + std::to_string(owner)} {
+    freeReplyObject(
+        redisCommand(messages_.get(), "SUBSCRIBE %s", redis::fair_channel(name_, owner_).c_str()));
+}
+
+void bare_fair_contender::lock() {
+    commands_.append({"EVALSHA",
+                      redis::scripts::fair_acquire().sha,
+                      "7",
+                      name_,
+                      redis::fair_queue(name_),
+                      redis::fair_timeouts(name_),
+                      redis::holds_key(name_),
+                      redis::token_counter(),
+                      redis::fair_wishes(name_),
+                      redis::lock_channel(name_),
+                      owner_,
+                      "30000",
+                      "1",
+                      "1700000000000000",
+                      "1700000000000",
+                      "5000",
+                      "1",
+                      "0",
+                      "1",
+                      "publish"});
+    if (commands_.first_of_answer() == 1) {
+        return;
+    }
+    void* message = nullptr;
+    if (redisGetReply(messages_.get(), &message) != REDIS_OK) {
+        throw std::runtime_error{"the connection to redis-server was lost"};
+    }
+    freeReplyObject(message);
+}
+
+void bare_fair_contender::unlock() {
+    commands_.append({"EVALSHA", redis::scripts::fair_release().sha, "7", name_,
+                      redis::fair_queue(name_), redis::fair_timeouts(name_), redis::holds_key(name_),
+                      redis::lock_channel(name_), redis::fair_wishes(name_), redis::token_counter(),
+                      owner_, "publish", "0", "5000", "1700000000000000"});
     commands_.expect_first(1);
 }
 

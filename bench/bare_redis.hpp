@@ -52,6 +52,7 @@ public:
 
 private:
     friend class bare_contender;
+    friend class bare_fair_contender;
     void append(const words& command);
     [[nodiscard]] std::int64_t first_of_answer();
     void expect_first(std::int64_t wanted);
@@ -72,6 +73,21 @@ private:
     std::shared_ptr<redisContext> messages_;
     std::string name_;
     int owner_;
+};
+
+/// The same for a fair lock that the other's release gives away: listen, ask, sleep until there is a
+/// message, and that is all.
+class bare_fair_contender {
+public:
+    bare_fair_contender(std::uint16_t port, std::string name, int owner);
+    void lock();
+    void unlock();
+
+private:
+    bare_redis commands_;
+    std::shared_ptr<redisContext> messages_;
+    std::string name_;
+    std::string owner_;
 };
 
 /// How long the server takes for one of these commands when redis-benchmark sends them, 16 at a time

@@ -18,7 +18,7 @@ namespace bench {
 
 namespace {
 
-constexpr std::size_t hand_overs = 1500;
+constexpr std::size_t hand_overs = 2000;
 /// Of one kind, before the next kind has its turn.
 constexpr std::size_t in_a_row = 10;
 /// Long enough for the other to ask, to be refused and to fall asleep.

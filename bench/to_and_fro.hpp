@@ -14,7 +14,7 @@ struct contender {
     std::function<void()> unlock;
 };
 
-inline constexpr std::size_t kinds_of_lock = 3;
+inline constexpr std::size_t kinds_of_lock = 4;
 using contenders = std::array<contender, kinds_of_lock>;
 
 /// Two processes hand locks to and fro: for each kind the times from just before an `unlock` until the

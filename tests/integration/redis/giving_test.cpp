@@ -1,3 +1,5 @@
+#include <array>
+#include <atomic>
 #include <csignal>
 #include <future>
 #include <optional>
@@ -153,6 +155,28 @@ TEST_F(redis_giving, of_several_that_wait_none_is_forgotten) {
     threads.clear();
     EXPECT_EQ(counter, 3 * rounds);
     EXPECT_FALSE(is_there("stock"));
+}
+
+TEST_F(redis_giving, processes_that_want_it_all_the_time_share_it) {
+    constexpr int most = 240;
+    std::atomic<int> all{0};
+    std::array<int, 3> shares{};
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+        threads.emplace_back([&, i] {
+            mutex stock{*std::array{&first_, &second_, &third_}[i], "stock"};
+            while (all.load() < most) {
+                const auto held = stock.acquire();
+                ++all;
+                ++shares[i];
+                std::this_thread::sleep_for(1ms);  // not a guess: the work the lock is held for
+            }
+        });
+    }
+    threads.clear();
+    for (const auto one : shares) {
+        EXPECT_GT(one, most / 6) << "of " << most;
+    }
 }
 
 TEST_F(redis_giving, a_lease_that_was_given_is_trusted_no_longer_than_the_server_keeps_it) {
