@@ -47,7 +47,9 @@ protected:
         EXPECT_FALSE(is_in_master("stock"));
     }
 
-    static constexpr std::chrono::milliseconds request_timeout{600};
+    /// Half of it is for the replicas, the other half for giving back what they did not confirm: a
+    /// machine that stands still for a moment must not use it up.
+    static constexpr std::chrono::milliseconds request_timeout{1500};
     redis_replicas servers_{2};
     client client_{address_of(servers_.master().port()), {.request_timeout = request_timeout}};
 };
