@@ -32,7 +32,8 @@ TEST(validate, what_is_not_utf8_is_refused) {
 TEST(validate, an_error_never_quotes_more_than_the_beginning_of_a_name) {
     EXPECT_LT(check_name(std::string(1'000'000, 'x')).detail.size(), 200U);
     EXPECT_EQ(in_quotes("a\nb\xFF"), "\"a\\x0ab\\xff\"");
-    EXPECT_EQ(in_quotes(std::string(63, 'x') + "数"), "\"" + std::string(63, 'x') + "…\"");
+    const std::string beginning(63, 'x');
+    EXPECT_EQ(in_quotes(beginning + "数"), std::string{'"'}.append(beginning).append("…\""));
 }
 
 TEST(validate, a_ttl_outside_the_promised_range_is_refused) {
