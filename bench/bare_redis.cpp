@@ -37,6 +37,10 @@ namespace redis = holdfast::engines::redis;
     return well;
 }
 
+[[nodiscard]] std::string owner_text(int owner) {
+    return "00000000-0000-4000-8000-000000000000:" + std::to_string(owner);
+}
+
 }  // namespace
 
 redis_process::redis_process()
@@ -79,7 +83,7 @@ bare_redis::words bare_redis::acquire(const std::string& name, int owner) {
             name,
             redis::holds_key(name),
             redis::token_counter(),
-            "00000000-0000-4000-8000-000000000000:" + std::to_string(owner),
+            owner_text(owner),
             "30000",
             "1",
             "1700000000000000",
@@ -95,7 +99,7 @@ bare_redis::words bare_redis::release(const std::string& name, int owner) {
             redis::lock_channel(name),
             redis::lock_wishes(name),
             redis::token_counter(),
-            "00000000-0000-4000-8000-000000000000:" + std::to_string(owner),
+            owner_text(owner),
             "publish",
             "1700000000000"};
 }
@@ -173,75 +177,71 @@ void bare_redis::take_all(std::size_t count) {
     }
 }
 
-bare_contender::bare_contender(std::uint16_t port, std::string name, int owner)
-    : commands_{port}, messages_{connect(port)}, name_{std::move(name)}, owner_{owner} {
-    freeReplyObject(redisCommand(messages_.get(), "SUBSCRIBE %s", redis::lock_channel(name_).c_str()));
+bare_contender::bare_contender(std::uint16_t port, const std::string& channel,
+                               bare_redis::words acquire, bare_redis::words release, message meaning)
+    : commands_{port},
+      messages_{connect(port)},
+      acquire_{std::move(acquire)},
+      release_{std::move(release)},
+      meaning_{meaning} {
+    freeReplyObject(redisCommand(messages_.get(), "SUBSCRIBE %s", channel.c_str()));
+}
+
+bare_contender bare_contender::plain(std::uint16_t port, const std::string& name, int owner) {
+    return {port, redis::lock_channel(name), bare_redis::acquire(name, owner),
+            bare_redis::release(name, owner), message::says_free};
+}
+
+bare_contender bare_contender::fair(std::uint16_t port, const std::string& name, int owner) {
+    const auto who = owner_text(owner);
+    return {port,
+            redis::fair_channel(name, who),
+            {"EVALSHA",
+             redis::scripts::fair_acquire().sha,
+             "7",
+             name,
+             redis::fair_queue(name),
+             redis::fair_timeouts(name),
+             redis::holds_key(name),
+             redis::token_counter(),
+             redis::fair_wishes(name),
+             redis::lock_channel(name),
+             who,
+             "30000",
+             "1",
+             "1700000000000000",
+             "1700000000000",
+             "5000",
+             "1",
+             "0",
+             "1",
+             "publish"},
+            {"EVALSHA", redis::scripts::fair_release().sha, "7", name, redis::fair_queue(name),
+             redis::fair_timeouts(name), redis::holds_key(name), redis::lock_channel(name),
+             redis::fair_wishes(name), redis::token_counter(), who, "publish", "0", "5000",
+             "1700000000000000"},
+            message::grants};
 }
 
 void bare_contender::lock() {
     for (;;) {
-        commands_.append(bare_redis::acquire(name_, owner_));
+        commands_.append(acquire_);
         if (commands_.first_of_answer() == 1) {
             return;
         }
-        void* message = nullptr;
-        if (redisGetReply(messages_.get(), &message) != REDIS_OK) {
+        void* heard = nullptr;
+        if (redisGetReply(messages_.get(), &heard) != REDIS_OK) {
             throw std::runtime_error{"the connection to redis-server was lost"};
         }
-        freeReplyObject(message);
+        freeReplyObject(heard);
+        if (meaning_ == message::grants) {
+            return;
+        }
     }
 }
 
 void bare_contender::unlock() {
-    commands_.append(bare_redis::release(name_, owner_));
-    commands_.expect_first(1);
-}
-
-bare_fair_contender::bare_fair_contender(std::uint16_t port, std::string name, int owner)
-    : commands_{port},
-      messages_{connect(port)},
-      name_{std::move(name)},
-      owner_{"00000000-0000-4000-8000-000000000000:" + std::to_string(owner)} {
-    freeReplyObject(
-        redisCommand(messages_.get(), "SUBSCRIBE %s", redis::fair_channel(name_, owner_).c_str()));
-}
-
-void bare_fair_contender::lock() {
-    commands_.append({"EVALSHA",
-                      redis::scripts::fair_acquire().sha,
-                      "7",
-                      name_,
-                      redis::fair_queue(name_),
-                      redis::fair_timeouts(name_),
-                      redis::holds_key(name_),
-                      redis::token_counter(),
-                      redis::fair_wishes(name_),
-                      redis::lock_channel(name_),
-                      owner_,
-                      "30000",
-                      "1",
-                      "1700000000000000",
-                      "1700000000000",
-                      "5000",
-                      "1",
-                      "0",
-                      "1",
-                      "publish"});
-    if (commands_.first_of_answer() == 1) {
-        return;
-    }
-    void* message = nullptr;
-    if (redisGetReply(messages_.get(), &message) != REDIS_OK) {
-        throw std::runtime_error{"the connection to redis-server was lost"};
-    }
-    freeReplyObject(message);
-}
-
-void bare_fair_contender::unlock() {
-    commands_.append({"EVALSHA", redis::scripts::fair_release().sha, "7", name_,
-                      redis::fair_queue(name_), redis::fair_timeouts(name_), redis::holds_key(name_),
-                      redis::lock_channel(name_), redis::fair_wishes(name_), redis::token_counter(),
-                      owner_, "publish", "0", "5000", "1700000000000000"});
+    commands_.append(release_);
     commands_.expect_first(1);
 }
 

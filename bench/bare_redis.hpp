@@ -52,7 +52,6 @@ public:
 
 private:
     friend class bare_contender;
-    friend class bare_fair_contender;
     void append(const words& command);
     [[nodiscard]] std::int64_t first_of_answer();
     void expect_first(std::int64_t wanted);
@@ -64,30 +63,23 @@ private:
 /// ask again.
 class bare_contender {
 public:
-    bare_contender(std::uint16_t port, std::string name, int owner);
+    [[nodiscard]] static bare_contender plain(std::uint16_t port, const std::string& name, int owner);
+    /// For a fair lock, which the other's release gives away: after the message there is nothing to
+    /// ask.
+    [[nodiscard]] static bare_contender fair(std::uint16_t port, const std::string& name, int owner);
     void lock();
     void unlock();
 
 private:
+    enum class message : std::uint8_t { says_free, grants };
+    bare_contender(std::uint16_t port, const std::string& channel, bare_redis::words acquire,
+                   bare_redis::words release, message meaning);
+
     bare_redis commands_;
     std::shared_ptr<redisContext> messages_;
-    std::string name_;
-    int owner_;
-};
-
-/// The same for a fair lock that the other's release gives away: listen, ask, sleep until there is a
-/// message, and that is all.
-class bare_fair_contender {
-public:
-    bare_fair_contender(std::uint16_t port, std::string name, int owner);
-    void lock();
-    void unlock();
-
-private:
-    bare_redis commands_;
-    std::shared_ptr<redisContext> messages_;
-    std::string name_;
-    std::string owner_;
+    bare_redis::words acquire_;
+    bare_redis::words release_;
+    message meaning_;
 };
 
 /// How long the server takes for one of these commands when redis-benchmark sends them, 16 at a time

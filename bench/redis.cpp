@@ -98,8 +98,10 @@ template <class Mutex>
 
 [[nodiscard]] std::vector<figure> two_processes(const redis_process& server) {
     const auto times = to_and_fro([&](int process) -> contenders {
-        const auto bare = std::make_shared<bare_contender>(server.port(), "bare", process);
-        const auto given = std::make_shared<bare_fair_contender>(server.port(), "given", process);
+        const auto bare =
+            std::make_shared<bare_contender>(bare_contender::plain(server.port(), "bare", process));
+        const auto given =
+            std::make_shared<bare_contender>(bare_contender::fair(server.port(), "given", process));
         return {contender{[bare] { bare->lock(); }, [bare] { bare->unlock(); }},
                 ours<holdfast::mutex>(server, "plain"), ours<holdfast::fair_mutex>(server, "fair"),
                 contender{[given] { given->lock(); }, [given] { given->unlock(); }}};

@@ -27,12 +27,14 @@ end
 local function make_wish()
     local wish = table.concat({owner, claim.ttl, claim.count, ARGV[4],
         string.format('%d', now_ms() + lasts), question, counter}, ' ')
-    local place = wish_of(owner, wishes)
+    local place, count = wish_of(owner, wishes)
     local written
     if place then
         written = redis.pcall('LSET', wishes, place - 1, wish)
-    else
+    elseif count < 64 then
         written = redis.pcall('RPUSH', wishes, wish)
+    else
+        return
     end
     if type(written) == 'number' or not written.err then
         redis.call('PEXPIRE', wishes, lasts)

@@ -125,6 +125,24 @@ TEST_F(redis_replica_policy, a_waiter_gets_the_lock_once_the_replicas_are_back) 
     EXPECT_EQ(servers_.master().cli({"HGETALL", "stock"}), held->owner().text() + "\n1");
 }
 
+/// What another's release gives is confirmed by nobody.
+TEST_F(redis_replica_policy, a_lock_with_one_is_always_asked_for) {
+    auto held = mutex{client_, "stock"}.acquire();
+    client other{address_of(servers_.master().port())};
+    auto waiting = in_background([&] {
+        return mutex{other, "stock", confirmed_by(replica_policy::majority())}.try_acquire_for(20s);
+    });
+    // It has been refused, listens, and has been refused again.
+    const std::vector<std::string> listeners{"PUBSUB", "NUMSUB", "redisson_lock__channel:{stock}"};
+    ASSERT_TRUE(eventually([&] { return servers_.master().ask(listeners).items[1].integer == 1; }));
+    command_log log{servers_.master()};
+    std::size_t asked = 0;
+    ASSERT_TRUE(eventually([&] { return (asked += script_runs(log.news())) >= 1; }));
+    EXPECT_FALSE(is_in_master("holdfast_wishes:{stock}"));
+    held.release();
+    EXPECT_TRUE(waiting.get());
+}
+
 TEST_F(redis_replica_policy, does_not_slow_down_locks_without_one) {
     pause(2);
     std::jthread waiting{[this](const std::stop_token& stop) {

@@ -2,18 +2,20 @@
 -- the order in which they came,
 --     <owner> <ttl in ms> <token count> <token floor> <alive until> <number of the question>
 --     <token counter>
--- in one line. It goes by itself soon after the last of them asked.
+-- in one line. It goes by itself soon after the last of them asked. It is short, because whoever asks
+-- looks for itself in all of it: those for whom there is no room ask again.
 
--- Where this owner's wish stands, from 1, and its text.
+-- Where this owner's wish stands, from 1, and its text; nil and how many there are.
 local function wish_of(owner, key)
     local wishes = redis.pcall('LRANGE', key, 0, -1)
     local start = owner .. ' '
-    for place = 1, wishes.err and 0 or #wishes do
+    local count = wishes.err and 0 or #wishes
+    for place = 1, count do
         if string.sub(wishes[place], 1, #start) == start then
             return place, wishes[place]
         end
     end
-    return nil
+    return nil, count
 end
 
 local function take_back_wish(owner, key)

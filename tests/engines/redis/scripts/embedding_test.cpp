@@ -41,6 +41,21 @@ TEST_F(embedded_scripts, no_two_are_the_same) {
     }
 }
 
+/// A server makes all functions of a script anew each time it runs.
+TEST_F(embedded_scripts, nothing_is_defined_that_is_not_used) {
+    const std::string definition = "\nlocal function ";
+    for (const auto& one : scripts::all()) {
+        const std::string all{one.text};
+        for (auto at = all.find(definition); at != std::string::npos;
+             at = all.find(definition, at + 1)) {
+            const auto start = at + definition.size();
+            const auto name = all.substr(start, all.find('(', start) - start);
+            const auto first = all.find(name);
+            EXPECT_NE(all.find(name, first + 1), std::string::npos) << one.name << ": " << name;
+        }
+    }
+}
+
 TEST_F(embedded_scripts, no_line_for_the_embedding_is_left) {
     for (const auto& one : scripts::all()) {
         EXPECT_EQ(one.text.find("-- include:"), std::string_view::npos) << one.name;

@@ -170,6 +170,24 @@ TEST_F(lock_gifts, one_that_asks_again_keeps_its_place) {
     EXPECT_EQ(message(bobs), granted_text(bob, last_token()));
 }
 
+TEST_F(lock_gifts, there_is_room_for_sixty_four_and_again_when_one_of_them_is_served) {
+    const auto number = [](int which) {
+        return "d4d4d4d4-0000-4000-8000-00000000000d:" + text_of(which);
+    };
+    auto theirs = grants_of(number(0));
+    ASSERT_TRUE(granted(acquire(alice)));
+    for (int which = 0; which < 64; ++which) {
+        ASSERT_TRUE(busy(wish(number(which))));
+    }
+    EXPECT_TRUE(busy(wish(bob)));
+    EXPECT_EQ(script_test::number({"LLEN", wishes}), 64);
+    EXPECT_TRUE(busy(wish(number(63)))) << "one that is there may ask again";
+    EXPECT_EQ(release(alice), released);
+    EXPECT_TRUE(busy(wish(bob)));
+    EXPECT_EQ(script_test::number({"LLEN", wishes}), 64);
+    EXPECT_TRUE(text({"LINDEX", wishes, "-1"}).starts_with(bob));
+}
+
 TEST_F(lock_gifts, one_that_is_dead_is_in_nobody_s_way) {
     auto carols = grants_of(carol);
     ASSERT_TRUE(granted(acquire(alice)));
