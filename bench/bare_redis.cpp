@@ -241,7 +241,14 @@ void bare_contender::lock() {
 }
 
 void bare_contender::unlock() {
+    // The other is told before we have our answer if the server owes us something already.
+    if (meaning_ == message::grants) {
+        commands_.append({"PING"});
+    }
     commands_.append(release_);
+    if (meaning_ == message::grants) {
+        static_cast<void>(commands_.first_of_answer());
+    }
     commands_.expect_first(1);
 }
 

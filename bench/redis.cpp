@@ -67,7 +67,7 @@ using std::chrono::seconds;
     std::vector<nanoseconds> anybody;
     for (int round = 0; round < rounds; ++round) {
         ours.push_back(
-            hammer([&](std::size_t i) -> holdfast::mutex& { return *mutexes[i]; }, milliseconds{200}));
+            hammer([&](std::size_t i) -> holdfast::mutex& { return *mutexes[i]; }, milliseconds{300}));
         one_connection.push_back(time_of([&] { bare.pipelined_pairs(pairs, 16); }) / double{pairs});
         anybody.push_back(most_for_anybody(server));
     }

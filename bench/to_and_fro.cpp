@@ -34,7 +34,8 @@ struct column {
 };
 
 struct board {
-    std::atomic<int> ready{0};
+    /// How many rows of turns each of the processes has begun.
+    std::array<std::atomic<std::size_t>, 2> rows_begun{};
     std::array<column, kinds_of_lock> columns{};
 };
 
@@ -75,13 +76,20 @@ void take_turn(column& both, std::size_t me, const contender& lock) {
     std::this_thread::sleep_for(busy_elsewhere_for);  // not a guess: the time between two holds
 }
 
+/// Processes that are not at the same kind of lock do not contend.
+void begin_row(board& both, std::size_t me) {
+    const auto row = both.rows_begun[me].fetch_add(1) + 1;
+    for (int look = 0; look < 100'000 && both.rows_begun[1 - me].load() < row; ++look) {
+        std::this_thread::sleep_for(std::chrono::microseconds{100});  // not a guess: looked at again
+    }
+}
+
 void take_turns(board& both, int process, const contenders& locks) {
     const auto me = static_cast<std::size_t>(process);
-    both.ready.fetch_add(1);
-    for (int look = 0; look < 10'000 && both.ready.load() < 2; ++look) {
-        std::this_thread::sleep_for(std::chrono::milliseconds{1});  // not a guess: looked at again
-    }
     for (std::size_t turn = 0; turn < hand_overs; ++turn) {
+        if (turn % in_a_row == 0) {
+            begin_row(both, me);
+        }
         const auto kind = turn / in_a_row % locks.size();
         take_turn(both.columns.at(kind), me, locks.at(kind));
     }
