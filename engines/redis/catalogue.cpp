@@ -28,7 +28,7 @@ void ask(const catalogue& from, std::uint16_t slot, words command, call how,
         slot, router::lane::common,
         [command = std::move(command)](std::string& out, const server_facts&) {
             append_command(out, std::vector<std::string_view>{command.begin(), command.end()});
-            return std::size_t{1};
+            return connection::expected{1};
         },
         how, std::move(done));
 }

@@ -92,11 +92,6 @@ template <class Decode>
     return policy.what == replica_policy::rule::majority ? (known + 1) / 2 : policy.count;
 }
 
-/// Whether whoever got this answer may still be in the line, and hear of its turn.
-[[nodiscard]] bool stays_in_line(const acquire_reply& reply) noexcept {
-    return reply.result == acquire_reply::outcome::busy || reply.error.code == errc::outcome_unknown;
-}
-
 [[nodiscard]] std::unique_ptr<router> make_router(const address& where, router::events told) {
     switch (where.topology) {
         case topology_kind::sentinel:
@@ -217,14 +212,9 @@ void redis_engine::acquire(acquire_request request, call how, completion<acquire
     listen_for_revocations();
     const auto key = dialect_.key_of(request.name);
     std::int64_t question{};
-    if (request.kind == lock_kind::fair_mutex && request.queue) {
+    const bool in_line = request.kind == lock_kind::fair_mutex && request.queue;
+    if (in_line) {
         question = stand_in_line(request, key);
-        done = [this, owner = request.owner, done = std::move(done)](acquire_reply reply) {
-            if (!stays_in_line(reply)) {
-                leave_line(owner);
-            }
-            done(std::move(reply));
-        };
     } else if (request.kind == lock_kind::mutex && request.queue) {
         question = clock::now().time_since_epoch().count();
     }
@@ -232,12 +222,27 @@ void redis_engine::acquire(acquire_request request, call how, completion<acquire
     const bool may_be_told = request.replicas == replica_policy{} && request.token_floor.value == 0;
     auto script = acquire_call(request, key, dialect_, may_be_told ? question : 0);
     if (request.replicas != replica_policy{}) {
+        if (in_line) {
+            done = [this, request, done = std::move(done)](acquire_reply reply) {
+                settle_in_line(request, std::move(reply), false, done);
+            };
+        }
         acquire_confirmed(std::move(request), std::move(script), how, std::move(done));
         return;
     }
     run(std::move(script), slot_for(key), how,
-        [request = std::move(request), done = std::move(done)](connection::result result) {
-            done(read(result, [&](const value& answer) { return acquire_answer(answer, request); }));
+        [this, in_line, request = std::move(request),
+         done = std::move(done)](connection::result result) {
+            bool listened = false;
+            auto reply = read(result, [&](const value& answer) {
+                listened = in_line && says_listening(answer);
+                return acquire_answer(answer, request);
+            });
+            if (in_line) {
+                settle_in_line(request, std::move(reply), listened, done);
+            } else {
+                done(std::move(reply));
+            }
         });
 }
 
@@ -385,7 +390,7 @@ void redis_engine::take_leave() {
         slot_for(card), router::lane::common,
         [card, keep = leaves_locks_.load()](std::string& out, const server_facts&) {
             append_command(out, std::vector<std::string_view>{keep ? "EXISTS" : "DEL", card});
-            return std::size_t{1};
+            return connection::expected{1};
         },
         {deadline, caller::may_block}, [](const connection::result&) {});
     // All that was asked of the same server is over now. Others may take a little longer.
@@ -412,7 +417,7 @@ void redis_engine::write_card(milliseconds ttl) {
                            std::vector<std::string_view>{"HSET", key, "host", card.host, "pid", pid,
                                                          "program", card.program, "label", card.label});
             append_command(out, std::vector<std::string_view>{"PEXPIRE", key, milliseconds});
-            return std::size_t{2};
+            return connection::expected{2};
         },
         {now + std::chrono::seconds{2}, caller::must_not_block},
         [this](const connection::result& result) {

@@ -66,6 +66,9 @@ private:
     void take_leave();
     void listen_for_revocations();
     [[nodiscard]] std::int64_t stand_in_line(const acquire_request& request, const std::string& key);
+    void settle_in_line(const acquire_request& asked, acquire_reply reply, bool listened,
+                        const completion<acquire_reply>& done);
+    [[nodiscard]] bool missed_nothing(const owner_id& owner);
     void leave_line(const owner_id& owner);
     void on_turn(const std::string& name, const owner_id& owner, std::string_view message);
     void on_grant(const std::string& name, std::string_view message);
@@ -92,6 +95,10 @@ private:
         std::unique_ptr<watches::listening> channel;
         /// When its last request was made; in nanoseconds also the number of the question.
         clock::time_point asked_at;
+        /// Its channel flows.
+        bool began{};
+        /// Whether the server knew that it listens when it answered its first question.
+        std::optional<bool> listened{};
     };
     std::map<owner_id, place> in_line_;
     std::unique_ptr<watches::listening> revocations_;

@@ -21,6 +21,11 @@ private:
     std::unique_ptr<watches::listening> what_;
 };
 
+/// Whether whoever got this answer may still be in the line, and hear of its turn.
+[[nodiscard]] bool stays_in_line(const acquire_reply& reply) noexcept {
+    return reply.result == acquire_reply::outcome::busy || reply.error.code == errc::outcome_unknown;
+}
+
 }  // namespace
 
 std::unique_ptr<subscription> redis_engine::watch(std::string name, lock_kind kind,
@@ -66,8 +71,38 @@ std::int64_t redis_engine::stand_in_line(const acquire_request& request, const s
     return mine.asked_at.time_since_epoch().count();
 }
 
+/// One whose channel began to flow after the server had looked, and before it was told so, may have
+/// missed its turn: it asks again.
+void redis_engine::settle_in_line(const acquire_request& asked, acquire_reply reply, bool listened,
+                                  const completion<acquire_reply>& done) {
+    bool missed_turn = false;
+    if (!stays_in_line(reply)) {
+        leave_line(asked.owner);
+    } else {
+        const std::lock_guard lock{guard_};
+        const auto found = in_line_.find(asked.owner);
+        if (found != in_line_.end() && !found->second.listened) {
+            found->second.listened = listened;
+            missed_turn = found->second.began && !listened;
+        }
+    }
+    done(std::move(reply));
+    if (missed_turn && callbacks_.turn_of) {
+        callbacks_.turn_of(asked.name, asked.owner, std::nullopt);
+    }
+}
+
+/// A channel begins to flow: whether that is no reason to ask again. It is not if the server knew of it
+/// when it answered; while it has not answered yet, `settle_in_line` sees to it.
+bool redis_engine::missed_nothing(const owner_id& owner) {
+    const std::lock_guard lock{guard_};
+    const auto found = in_line_.find(owner);
+    return found != in_line_.end() && !std::exchange(found->second.began, true) &&
+           found->second.listened.value_or(true);
+}
+
 void redis_engine::on_turn(const std::string& name, const owner_id& owner, std::string_view message) {
-    if (!callbacks_.turn_of) {
+    if (!callbacks_.turn_of || (message.empty() && missed_nothing(owner))) {
         return;
     }
     std::optional<turn_grant> granted;

@@ -94,7 +94,7 @@ void examine_servers(const std::shared_ptr<const catalogue>& from, call how,
             [](std::string& out, const server_facts&) {
                 append_command(out, std::vector<std::string_view>{"INFO"});
                 append_command(out, std::vector<std::string_view>{"CONFIG", "GET", "appendfsync"});
-                return std::size_t{2};
+                return connection::expected{2};
             },
             how,
             [all](const connection::result& result) {

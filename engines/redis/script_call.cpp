@@ -2,7 +2,13 @@
 
 namespace holdfast::engines::redis {
 
-std::size_t script_call::append(std::string& out, const server_facts& server, form how) const {
+connection::expected script_call::append(std::string& out, const server_facts& server, form how) const {
+    // Whatever else goes along before it does as well.
+    const bool asks_ahead = tells_first && out.empty();
+    if (asks_ahead) {
+        append_word_count(out, 1);
+        append_word(out, "PING");
+    }
     append_word_count(out, 3 + keys.size() + arguments.size() + (floor_at ? 1 : 0));
     append_word(out, how == form::text ? "EVAL" : "EVALSHA");
     append_word(out, how == form::text ? what->text : std::string_view{what->sha});
@@ -14,12 +20,11 @@ std::size_t script_call::append(std::string& out, const server_facts& server, fo
         append_word(out, server.time);
     }
     out += words.substr(floor_at.value_or(0));
-    if (then.size() == 0) {
-        return 1;
+    if (then.size() > 0) {
+        append_word_count(out, then.size());
+        out += then.text();
     }
-    append_word_count(out, then.size());
-    out += then.text();
-    return 2;
+    return {then.size() > 0 ? 2U : 1U, asks_ahead ? 1U : 0U};
 }
 
 }  // namespace holdfast::engines::redis

@@ -20,14 +20,17 @@ struct script_call {
     std::optional<std::size_t> floor_at{};
     /// A command that is sent right behind it.
     word_list then{};
+    /// Those whom it tells something are to hear it before the caller has its answer. A server answers
+    /// first whom it owed nothing before, so it is asked something else ahead of it.
+    bool tells_first{};
 
     /// Whether the server is told the whole text or only its fingerprint.
     enum class form : std::uint8_t { fingerprint, text };
 
     /// The next argument is the server's clock.
     void add_floor() { floor_at = arguments.text().size(); }
-    /// Appends it to what is sent; how many replies it has.
-    std::size_t append(std::string& out, const server_facts& server, form how) const;
+    /// Appends it to what is sent.
+    connection::expected append(std::string& out, const server_facts& server, form how) const;
 };
 
 }  // namespace holdfast::engines::redis

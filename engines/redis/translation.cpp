@@ -162,6 +162,11 @@ acquire_reply acquire_answer(const value& reply, const acquire_request& request)
     return answer;
 }
 
+bool says_listening(const value& reply) noexcept {
+    return is_pair(reply) && reply.items[0].integer == 0 && reply.items.size() > 2 &&
+           reply.items[2].integer == 1;
+}
+
 script_call acquire_all_call(const std::vector<acquire_request>& all,
                              const std::vector<std::string>& keys, const dialect& how) {
     script_call call{&scripts::lock_acquire_all()};
@@ -251,6 +256,7 @@ script_call release_call(const release_request& request, const std::string& key,
                       fair_wishes(key), counter_for(key, how));
         call.arguments.add(in_ms(fair_patience));
         add_floor(call, how);
+        call.tells_first = request.contended;
     } else if (request.mode == claim_mode::shared) {
         call.what = &scripts::read_release();
         call.keys.add(key, holds_key(key), read_write_channel(key), my_reader_timeout(key, owner));

@@ -39,6 +39,8 @@ inline constexpr std::chrono::milliseconds wish_patience{2000};
 [[nodiscard]] script_call acquire_call(const acquire_request& request, const std::string& key,
                                        const dialect& how, std::int64_t question = 0);
 [[nodiscard]] acquire_reply acquire_answer(const value& reply, const acquire_request& request);
+/// Whether one that was put in line would have heard of its turn.
+[[nodiscard]] bool says_listening(const value& reply) noexcept;
 
 /// `keys` are those of the requests, in the same order.
 [[nodiscard]] script_call acquire_all_call(const std::vector<acquire_request>& all,

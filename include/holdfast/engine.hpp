@@ -157,6 +157,8 @@ struct release_request {
     /// Not zero: keep the name taken for this long from now, even if the owner's process ends.
     std::chrono::milliseconds linger{};
     lock_kind kind{lock_kind::mutex};
+    /// Somebody else had it when it was asked for: others probably wait for it now.
+    bool contended{};
 };
 
 struct release_reply {

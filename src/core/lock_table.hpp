@@ -147,13 +147,15 @@ private:
         bool downgraded{};
         /// A request to acquire or convert it was never answered: it may still reach the store.
         bool unanswered{};
+        /// Somebody else had it when it was asked for.
+        bool contended{};
 
         [[nodiscard]] hold_id id() const noexcept { return tenure.id(); }
         [[nodiscard]] bool held() const noexcept { return !lost && !vacant; }
         [[nodiscard]] const std::string& name() const noexcept { return *tenure.name; }
         [[nodiscard]] const terms& how() const noexcept { return *tenure.how; }
         [[nodiscard]] engines::release_request give_back(std::chrono::milliseconds linger = {}) const {
-            return {name(), mode, tenure.owner, linger, tenure.kind};
+            return {name(), mode, tenure.owner, linger, tenure.kind, contended};
         }
     };
 

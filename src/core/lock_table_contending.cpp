@@ -210,6 +210,7 @@ void lock_table::settle_grant(contest& who, const engines::acquire_reply& reply,
     auto& hold = holds_[first];
     hold.mode = who.way.claim().mode;
     hold.unanswered = who.way.unanswered();
+    hold.contended = who.way.contended();
     hold.tenure.name = who.name;
     hold.tenure.how = shared(waiters_.at(first)->what.how);
     hold.tenure.owner = who.way.owner();

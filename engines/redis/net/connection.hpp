@@ -51,9 +51,16 @@ public:
         std::vector<value> replies;
         failure error;
     };
-    /// Appends one or more commands and says how many replies they have. Called once, when the
-    /// connection is ready to send them, with a lock held: it must be quick and call nobody.
-    using encode = std::function<std::size_t(std::string& out, const server_facts& server)>;
+    /// How many replies commands have.
+    struct expected {
+        std::size_t wanted{};
+        /// So many come before those, and are nobody's business.
+        std::size_t ignored{};
+    };
+    /// Appends one or more commands to what is sent together, and says how many replies they have.
+    /// Called once, when the connection is ready to send them, with a lock held: it must be quick and
+    /// call nobody.
+    using encode = std::function<expected(std::string& out, const server_facts& server)>;
     using done = std::function<void(result)>;
 
     struct events {

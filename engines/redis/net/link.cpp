@@ -9,19 +9,20 @@ link::link(std::unique_ptr<stream> connected, std::unique_ptr<reply_reader> answ
 
 bool link::append(request& added) {
     const std::size_t before = collected_.size();
-    const std::size_t count = added.what(collected_, facts_);
-    if (count == 0) {
+    const auto [wanted, ignored] = added.what(collected_, facts_);
+    if (wanted == 0) {
         collected_.resize(before);
         return false;
     }
-    added.outcome.replies.reserve(count);
+    added.outcome.replies.reserve(wanted);
     added.first_collected = before == 0;
     pending_.push_back({.who = &added,
-                        .replies_left = count,
+                        .replies_left = wanted + ignored,
+                        .replies_wanted = wanted,
                         .begins = taken_ + before,
                         .size = collected_.size() - before});
     ++collected_requests_;
-    commands_ += count;
+    commands_ += wanted + ignored;
     return true;
 }
 
@@ -95,7 +96,7 @@ failure link::accept_answers(const std::function<void(request&)>& ended) {
             break;
         }
         record& oldest = pending_.front();
-        if (oldest.who != nullptr) {
+        if (oldest.who != nullptr && oldest.replies_left <= oldest.replies_wanted) {
             oldest.who->outcome.replies.push_back(std::move(answer));
         }
         if (--oldest.replies_left > 0) {

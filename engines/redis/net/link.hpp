@@ -80,6 +80,8 @@ private:
         /// Nobody, when the answer is to be dropped.
         request* who{};
         std::size_t replies_left{};
+        /// The last ones; those before them are ignored.
+        std::size_t replies_wanted{};
         /// Where its commands are in the stream of all that was ever written.
         std::uint64_t begins{};
         std::size_t size{};

@@ -7,11 +7,13 @@
 --       whether to get in line (1, 0), smallest token wanted, number of the question (0: who is first
 --       in line wants to ask rather than be granted the lock), publish command
 -- Returns {1, first token, number of tokens}
---         {0, ms until the lease in the way or the time of the first in line ends, 0 = unknown}
+--         {0, ms until the lease in the way or the time of the first in line ends, 0 = unknown}; of one
+--         that is to be granted the lock also whether it listens (1, 0): if not, it may miss its turn
 --         error WRONGKIND
 -- include: exclusive
 -- include: clock
 -- include: line
+-- include: giving
 
 local lock, holds, counter, channel_base = KEYS[1], KEYS[4], KEYS[5], KEYS[7]
 local line = {queue = KEYS[2], timeouts = KEYS[3], wishes = KEYS[6]}
@@ -44,13 +46,14 @@ end
 if kind == 'none' and head == owner then
     local reply = grant_alone(claim, lock, holds, counter, {owner, '1'})
     strike_out(line, owner)
-    move_up(line, redis.call('ZRANGE', line.timeouts, 0, -1), wait)
+    move_up(line, redis.call('ZRANGE', line.timeouts, '0', '-1'), wait)
     return reply
 end
 
+local listens
 if gets_in_line then
     local before, queued, behind = nil, false, {}
-    for _, waiter in ipairs(redis.call('LRANGE', line.queue, 0, -1)) do
+    for _, waiter in ipairs(redis.call('LRANGE', line.queue, '0', '-1')) do
         if waiter == owner then
             queued = true
         elseif queued then
@@ -74,6 +77,7 @@ if gets_in_line then
         redis.call('HSET', line.wishes, owner, wish)
         -- Everybody who lives writes again before that.
         extend(line.wishes, math.ceil(alive_until - now))
+        listens = hears(publish, channel_base .. ':' .. owner) and 1 or 0
     end
 end
 
@@ -86,4 +90,4 @@ if head and head ~= owner then
     local head_left = math.max(math.ceil(head_alive_until - now), 1)
     retry = retry == 0 and head_left or math.min(retry, head_left)
 end
-return {0, retry}
+return {0, retry, listens}

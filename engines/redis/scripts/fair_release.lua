@@ -13,9 +13,9 @@ local owner, publish, linger, wait, floor = unpack(ARGV)
 
 local fields = redis.pcall('HMGET', lock, owner, 'mode')
 local mine = not fields.err and fields[1] and not fields[2]
--- What is no line keeps nobody from releasing.
-local head = redis.pcall('LINDEX', queue, 0)
-head = type(head) == 'string' and head
+-- The first in line, and whether there are others. What is no line keeps nobody from releasing.
+local ahead = redis.pcall('LRANGE', queue, '0', '1')
+local head, several = ahead[1], ahead[2] ~= nil
 
 -- What happens most of the time comes first: what is defined below costs time in every run.
 if mine and linger == '0' and not head then
@@ -25,62 +25,58 @@ end
 
 -- include: clock
 -- include: giving
--- include: line
 
-local line = {queue = queue, timeouts = timeouts, wishes = wishes}
 local now = now_ms()
 
--- Gives the lock, which is free, to the first in line; nil if that one does not want it so. Nobody
--- waits for anything but this: it has no call to spare. Returns how many are left in line.
-local function give_to_first()
-    local wish = head and redis.call('HGET', wishes, head)
-    if not wish then
-        return nil
-    end
+-- Gives the lock to the first in line, if that one wants it so and is there. Nobody waits for anything
+-- but this: it has no call to spare, and is no function, which would cost as much as two calls.
+local wish = mine and linger == '0' and redis.call('HGET', wishes, head)
+if wish then
     local ttl, count, alive_until, question, its_counter =
         string.match(wish, '^(%d+) (%d+) (%d+) (%d+) (.+)$')
     local told_at = channel_base .. ':' .. head
-    if its_counter ~= counter or tonumber(alive_until) <= now or not hears(publish, told_at) then
-        return nil
-    end
-    local left = redis.call('LLEN', queue) - 1
-    if left == 0 then
-        redis.call('DEL', lock, holds, queue, timeouts, wishes)
+    if its_counter == counter and tonumber(alive_until) > now and hears(publish, told_at) then
+        if several then
+            redis.call('DEL', lock, holds)
+            redis.call('LPOP', queue)
+            redis.call('ZREM', timeouts, head)
+            redis.call('HDEL', wishes, head)
+        else
+            redis.call('DEL', lock, holds, queue, timeouts, wishes)
+        end
+        local first = take_tokens(counter, count, tonumber(floor), 0)
+        local terms = string.format('%d ', first) .. count
+        write_hold(lock, holds, head, ttl, terms .. string.format(' %d', now), head, '1')
+        redis.call(publish, told_at, 'granted ' .. question .. ' ' .. terms)
+        if not several then
+            return {1, 0}
+        end
     else
-        redis.call('DEL', lock, holds)
-        redis.call('LPOP', queue)
-        redis.call('ZREM', timeouts, head)
-        redis.call('HDEL', wishes, head)
-        move_up(line, redis.call('ZRANGE', timeouts, 0, -1), wait)
+        wish = nil
     end
-    local first = take_tokens(counter, count, tonumber(floor), 0)
-    local terms = string.format('%d ', first) .. count
-    write_hold(lock, holds, head, ttl, terms .. string.format(' %d', now), head, '1')
-    redis.call(publish, told_at, 'granted ' .. question .. ' ' .. terms)
-    return left
 end
 
--- The lock is free, or about to be: it is the turn of the first in line. Returns how many are left.
-local function serve_next()
-    local left = give_to_first()
-    if left then
-        return left
-    end
-    redis.call('DEL', lock, holds)
-    -- Those who are before it may be dead.
-    local first = head
+-- include: line
+
+local line = {queue = queue, timeouts = timeouts, wishes = wishes}
+
+if wish then
+    move_up(line, redis.call('ZRANGE', timeouts, '0', '-1'), wait)
+    return {1, redis.call('LLEN', queue)}
+end
+
+-- The lock is free: it is the turn of the first who is alive. Returns how many are in line.
+local function call_next()
     head = first_alive(line, now)
-    if head ~= first then
-        left = give_to_first()
-    end
-    if head and not left then
+    if head then
         tell(publish, channel_base, head, '0')
     end
-    return left or redis.call('LLEN', queue)
+    return redis.call('LLEN', queue)
 end
 
 if mine and linger == '0' then
-    return {1, serve_next()}
+    redis.call('DEL', lock, holds)
+    return {1, call_next()}
 end
 
 -- include: exclusive
@@ -89,7 +85,7 @@ if mine then
     return linger_alone(lock, owner, holds, owner, tonumber(linger))
 end
 local behind, queued = {}, false
-for _, waiter in ipairs(redis.call('LRANGE', queue, 0, -1)) do
+for _, waiter in ipairs(redis.call('LRANGE', queue, '0', '-1')) do
     if waiter == owner then
         queued = true
     elseif queued then
@@ -99,9 +95,8 @@ end
 if queued then
     strike_out(line, owner)
     move_up(line, behind, wait)
-    head = redis.call('LINDEX', queue, 0)
 end
 if redis.call('EXISTS', lock) == 0 then
-    serve_next()
+    call_next()
 end
 return not_mine(lock, owner, tonumber(linger))

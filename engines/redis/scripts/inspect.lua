@@ -36,7 +36,7 @@ return {
     is('hash', holds) and redis.call('HGETALL', holds) or {},
     is('string', revocation) and redis.call('GET', revocation) or '',
     kind == 'string' and redis.call('GET', lock) or '',
-    is('zset', timeouts) and redis.call('ZRANGE', timeouts, 0, -1, 'WITHSCORES') or {},
+    is('zset', timeouts) and redis.call('ZRANGE', timeouts, '0', '-1', 'WITHSCORES') or {},
     is('list', fair_queue) and redis.call('LLEN', fair_queue) or 0,
     now_ms(),
     readers

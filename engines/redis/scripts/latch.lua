@@ -46,6 +46,6 @@ else
     redis.call(publish, channel, '0')
 end
 if remember_for > 0 then
-    redis.call('SET', request, 1, 'PX', remember_for)
+    redis.call('SET', request, '1', 'PX', remember_for)
 end
 return {count, 1}

@@ -53,7 +53,7 @@ local function count_free()
 end
 
 local function earliest_end()
-    local first = tonumber(redis.call('ZRANGE', timeouts, 0, 0, 'WITHSCORES')[2] or never)
+    local first = tonumber(redis.call('ZRANGE', timeouts, '0', '0', 'WITHSCORES')[2] or never)
     return first < never and math.max(math.ceil(first - now), 1) or 0
 end
 

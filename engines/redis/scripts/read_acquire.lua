@@ -14,8 +14,8 @@ local owner, publish = claim.owner, ARGV[6]
 
 local function join_readers()
     local first = take_tokens(counter, claim.count, claim.floor, claim.least)
-    redis.call('HSET', lock, owner, 1)
-    redis.call('SET', timeout, 1, 'PX', claim.ttl)
+    redis.call('HSET', lock, owner, '1')
+    redis.call('SET', timeout, '1', 'PX', claim.ttl)
     extend(lock, claim.ttl)
     redis.call('HSET', holds, owner, hold_text(first, claim.count, claim.since))
     extend(holds, claim.ttl)
@@ -29,10 +29,10 @@ local function downgrade()
         first, count = take_tokens(counter, claim.count, claim.floor, claim.least), claim.count
     end
     redis.call('HDEL', lock, owner .. ':write')
-    redis.call('HSET', lock, 'mode', 'read', owner, 1)
+    redis.call('HSET', lock, 'mode', 'read', owner, '1')
     extend(lock, claim.ttl)
     local left = math.max(redis.call('PTTL', lock), claim.ttl)
-    redis.call('SET', timeout, 1, 'PX', left)
+    redis.call('SET', timeout, '1', 'PX', left)
     if redis.call('HEXISTS', holds, owner) == 0 then
         redis.call('HSET', holds, owner, hold_text(first, count, claim.since))
     end
@@ -44,7 +44,7 @@ end
 local kind = redis.call('TYPE', lock).ok
 if kind == 'none' then
     local reply = grant_alone(claim, lock, holds, counter, {'mode', 'read', owner, 1})
-    redis.call('SET', timeout, 1, 'PX', claim.ttl)
+    redis.call('SET', timeout, '1', 'PX', claim.ttl)
     return reply
 end
 if kind ~= 'hash' then

@@ -24,7 +24,7 @@ local function revoke_lock()
     end
     redis.call('DEL', lock, holds)
     redis.call(publish, lock_channel, '0')
-    local head = redis.pcall('LINDEX', fair_queue, 0)
+    local head = redis.pcall('LINDEX', fair_queue, '0')
     if type(head) == 'string' then
         redis.call(publish, fair_channel_base .. ':' .. head, '0')
     end

@@ -78,8 +78,8 @@ void cluster::go(const std::shared_ptr<errand>& what, const std::shared_ptr<node
         what->which,
         [what](std::string& out, const server_facts& server) {
             std::string plain;
-            static_cast<void>(what->what(plain, server));
-            return append_with_asking(out, plain).value_or(0);
+            const auto replies = what->what(plain, server);
+            return connection::expected{append_with_asking(out, plain, replies.ignored).value_or(0)};
         },
         how,
         [this, what, &at](connection::result result) {

@@ -78,7 +78,7 @@ cluster_survey survey_through(node& server, clock::time_point deadline) {
             for (const auto& command : survey_commands()) {
                 append_command(out, std::vector<std::string_view>{command.begin(), command.end()});
             }
-            return survey_commands().size();
+            return connection::expected{survey_commands().size()};
         },
         {deadline, caller::may_block},
         [&](connection::result answer) {

@@ -103,13 +103,18 @@ failure not_now(const value& answer) {
     return {};
 }
 
-std::optional<std::size_t> append_with_asking(std::string& out, std::string_view commands) {
+std::optional<std::size_t> append_with_asking(std::string& out, std::string_view commands,
+                                              std::size_t left_out) {
     constexpr std::array<std::string_view, 1> asking{"ASKING"};
     std::size_t answers = 0;
     while (!commands.empty()) {
         const auto command = take_command(commands);
         if (command.empty()) {
             return std::nullopt;
+        }
+        if (left_out > 0) {
+            --left_out;
+            continue;
         }
         append_command(out, asking);
         out += command;

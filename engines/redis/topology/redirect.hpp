@@ -35,10 +35,10 @@ struct redirect {
 /// MASTERDOWN, READONLY. Nothing was changed, then.
 [[nodiscard]] failure not_now(const value& answer);
 
-/// Copies commands, with ASKING before each: it holds for one command only.
-/// How many answers they have; false if these are no commands.
-[[nodiscard]] std::optional<std::size_t> append_with_asking(std::string& out,
-                                                            std::string_view commands);
+/// Copies commands, with ASKING before each: it holds for one command only. The first `left_out` of
+/// them stay behind. How many answers they have; false if these are no commands.
+[[nodiscard]] std::optional<std::size_t> append_with_asking(std::string& out, std::string_view commands,
+                                                            std::size_t left_out = 0);
 /// Takes the answers to ASKING out again.
 void drop_asking(std::vector<value>& replies);
 

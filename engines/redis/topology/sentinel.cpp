@@ -284,7 +284,7 @@ void sentinel::pass_on(lane which, connection::encode what, call how, connection
     to->server.send(
         which,
         [at = to.get(), what = std::move(what)](std::string& out, const server_facts& server) {
-            return at->over.load() ? std::size_t{0} : what(out, server);
+            return at->over.load() ? connection::expected{} : what(out, server);
         },
         how,
         [this, at = to.get(), done = std::move(finished)](connection::result result) {

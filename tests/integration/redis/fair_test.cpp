@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <integration/redis/redis_stage.hpp>
+#include <integration/redis/tcp_gate.hpp>
 
 /// Fair locks: the line, and what becomes of it when somebody in it dies or leaves.
 namespace holdfast::testing {
@@ -227,6 +228,23 @@ TEST_F(redis_fair_lock, one_whose_subscription_ended_is_still_served) {
 
     EXPECT_TRUE(waiting.get().has_value());
     EXPECT_LT(watch.elapsed(), recheck_bound);
+}
+
+TEST_F(redis_fair_lock, one_that_could_not_listen_when_it_asked_asks_again_when_it_can) {
+    tcp_gate gate{server_.port()};
+    client third{address_of(gate.port())};
+    auto held = fair_mutex{first_, "stock"}.acquire();
+    gate.keep_out();  // its subscriptions need a connection of their own
+    auto waiting = start_waiting(third);
+    ASSERT_TRUE(line_becomes(1));
+    held.release();
+    ASSERT_EQ(count({"EXISTS", "stock"}), 0) << "it does not hear that it could have it";
+
+    gate.let_through();
+    const stopwatch watch;
+
+    EXPECT_TRUE(waiting.get().has_value());
+    EXPECT_LT(watch.elapsed(), 900ms) << "it looks after a second anyway";
 }
 
 TEST_F(redis_fair_lock, a_foreign_waiter_is_let_go_first_until_its_time_is_over) {

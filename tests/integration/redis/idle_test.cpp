@@ -90,6 +90,44 @@ TEST_F(redis_economy, a_hand_over_costs_one_command_to_give_and_two_to_take) {
     EXPECT_EQ(lines_with(said, R"("PUBLISH")"), 0);
 }
 
+TEST_F(redis_economy, a_fair_lock_that_others_want_is_passed_on_with_two_scripts) {
+    constexpr std::size_t rounds = 10;
+    static_cast<void>(warm_up(first_, *events_));
+    static_cast<void>(warm_up(second_, *second_events_));
+    fair_mutex here{first_, "stock", {.ttl = 30s}};
+    fair_mutex there{second_, "stock", {.ttl = 30s}};
+    const auto in_line = [&] { return count({"LLEN", "redisson_lock_queue:{stock}"}) == 1; };
+    auto held = here.acquire();
+    auto taking = in_background([&] { return there.try_acquire_for(20s); });
+    ASSERT_TRUE(eventually(in_line));
+    command_log log{server_};
+    const stopwatch watch;
+
+    for (std::size_t round = 0; round < rounds; ++round) {
+        held.release();
+        auto taken = taking.get();
+        auto taking_back = in_background([&] { return here.try_acquire_for(20s); });
+        ASSERT_TRUE(eventually(in_line));
+        taken.value().release();
+        held = taking_back.get().value();
+        taking = in_background([&] { return there.try_acquire_for(20s); });
+        ASSERT_TRUE(eventually(in_line));
+    }
+
+    const auto said = log.news();
+    const auto seconds = static_cast<std::size_t>(watch.elapsed() / 1s);
+    // One to get in line, one to release. A server that reads the question before it has read the
+    // subscription is asked once more; who waits looks every second.
+    constexpr auto sometimes = rounds;
+    EXPECT_LE(script_runs(said), 2 * 2 * rounds + sometimes + 2 * seconds);
+    // Ahead of each release, so that the other hears of it first. The first hold was not waited for.
+    const auto pings = pings_in(said);
+    EXPECT_GE(pings, 2 * rounds - 1);
+    EXPECT_LE(pings, 2 * rounds - 1 + 2 * (seconds + 1));
+    held.release();
+    EXPECT_TRUE(taking.get().has_value());
+}
+
 TEST_F(redis_economy, a_waiter_that_has_nothing_to_do_asks_once_a_second) {
     constexpr auto window = 3s;
     static_cast<void>(warm_up(first_, *events_));

@@ -95,9 +95,16 @@ void tcp_gate::stall() {
     ring();
 }
 
+void tcp_gate::keep_out() {
+    const std::lock_guard lock{guard_};
+    keeps_out_ = true;
+    ring();
+}
+
 void tcp_gate::let_through() {
     const std::lock_guard lock{guard_};
     stalled_ = false;
+    keeps_out_ = false;
     ring();
 }
 
@@ -117,7 +124,8 @@ void tcp_gate::ring() const {
 
 std::vector<pollfd> tcp_gate::interests() {
     const std::lock_guard lock{guard_};
-    std::vector<pollfd> result{{bell_.get(), POLLIN, 0}, {stalled_ ? -1 : listener_.get(), POLLIN, 0}};
+    std::vector<pollfd> result{{bell_.get(), POLLIN, 0},
+                               {stalled_ || keeps_out_ ? -1 : listener_.get(), POLLIN, 0}};
     for (const auto& one : passages_) {
         const bool passes = !stalled_ && !one.silent;
         result.push_back({passes ? one.client.get() : -1, POLLIN, 0});

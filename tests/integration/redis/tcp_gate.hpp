@@ -24,6 +24,8 @@ public:
     [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
     /// From now on nothing passes in either direction; nothing is closed.
     void stall();
+    /// The connections that are there work; on new ones nothing passes.
+    void keep_out();
     /// Everything passes, also what was kept back.
     void let_through();
     /// The connections that are there stay silent for ever; new ones work.
@@ -62,6 +64,7 @@ private:
     std::mutex guard_;
     std::vector<passage> passages_;
     bool stalled_{};
+    bool keeps_out_{};
     std::jthread thread_;
 };
 

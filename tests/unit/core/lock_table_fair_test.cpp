@@ -46,6 +46,21 @@ TEST_F(lock_table_fair, one_that_is_granted_the_lock_in_line_asks_no_more) {
     let_go(who_waits);
 }
 
+TEST_F(lock_table_fair, a_release_says_whether_others_wanted_the_lock_too) {
+    const auto alone = acquire(in_line());
+    answer(only<send_acquire>(), granted(29));
+    release(alone);
+    auto back = only<send_release>();
+    EXPECT_FALSE(back.request.contended);
+    answer(back, released());
+    turn_of(stand_in_line().request.owner, grant);
+    release(who_waits);
+
+    back = only<send_release>();
+    EXPECT_TRUE(back.request.contended);
+    answer(back, released());
+}
+
 TEST_F(lock_table_fair, a_grant_in_line_counts_from_the_request_that_was_told_to_wait) {
     const auto asked = stand_in_line();
     at(100ms);

@@ -45,7 +45,7 @@ end
 -- Replaces the only holder's `field` by one that no owner can renew or release.
 local function linger_alone(lock, field, holds, owner, linger)
     redis.call('HDEL', lock, field)
-    redis.call('HSET', lock, owner .. ':lingering', 1)
+    redis.call('HSET', lock, owner .. ':lingering', '1')
     redis.call('PEXPIRE', lock, linger)
     redis.call('HSET', holds, owner, as_lingering(redis.call('HGET', holds, owner)))
     redis.call('PEXPIRE', holds, linger)

@@ -5,7 +5,7 @@
 
 -- Takes one out of the line.
 local function strike_out(line, waiter)
-    redis.call('LREM', line.queue, 1, waiter)
+    redis.call('LREM', line.queue, '1', waiter)
     redis.call('ZREM', line.timeouts, waiter)
     redis.call('HDEL', line.wishes, waiter)
 end
@@ -13,14 +13,14 @@ end
 -- Drops waiters at the head whose time is over, or that have none: nobody would ever drop them.
 -- Returns the first that is alive.
 local function first_alive(line, now)
-    local head = redis.call('LINDEX', line.queue, 0)
+    local head = redis.call('LINDEX', line.queue, '0')
     while head do
         local alive_until = tonumber(redis.call('ZSCORE', line.timeouts, head) or 0)
         if alive_until > now then
             return head, alive_until
         end
         strike_out(line, head)
-        head = redis.call('LINDEX', line.queue, 0)
+        head = redis.call('LINDEX', line.queue, '0')
     end
     return nil
 end

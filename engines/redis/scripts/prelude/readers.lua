@@ -52,7 +52,7 @@ local function enough_of_many(lock, key_prefix, enough, but)
         return nil
     end
     local alive = {}
-    for _, reader in ipairs(readers_among(redis.call('HSCAN', lock, 0, 'COUNT', 8)[2])) do
+    for _, reader in ipairs(readers_among(redis.call('HSCAN', lock, '0', 'COUNT', '8')[2])) do
         local left = reader.owner == but and -2
             or reader_remaining(key_prefix, reader.owner, reader.count)
         if left ~= -2 then

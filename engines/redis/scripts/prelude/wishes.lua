@@ -7,7 +7,7 @@
 
 -- Where this owner's wish stands, from 1, and its text; nil and how many there are.
 local function wish_of(owner, key)
-    local wishes = redis.pcall('LRANGE', key, 0, -1)
+    local wishes = redis.pcall('LRANGE', key, '0', '-1')
     local start = owner .. ' '
     local count = wishes.err and 0 or #wishes
     for place = 1, count do
@@ -21,6 +21,6 @@ end
 local function take_back_wish(owner, key)
     local place, wish = wish_of(owner, key)
     if place then
-        redis.call('LREM', key, 1, wish)
+        redis.call('LREM', key, '1', wish)
     end
 end

@@ -103,7 +103,7 @@ TEST(connection, a_request_of_several_commands_gets_all_their_replies_and_errors
             for (const std::string_view word : {"PING", "NONSENSE", "DBSIZE"}) {
                 append_command(out, std::span{&word, 1});
             }
-            return std::size_t{3};
+            return connection::expected{3};
         },
         {clock::now() + patience, caller::may_block},
         [&](connection::result got) { answer = std::move(got); });
@@ -122,6 +122,21 @@ TEST(connection, a_large_answer_and_a_large_request_go_through) {
     EXPECT_TRUE(ask(tested, {"GET", "large"}).replies.at(0).text == large);
 }
 
+TEST(connection, what_was_asked_ahead_is_ignored) {
+    const server redis;
+    connection tested{redis.where(), {}, {}, {}};
+    connection::result answer;
+    tested.send(
+        [](std::string& out, const server_facts&) {
+            out += "NONSENSE\r\nECHO wanted\r\n";
+            return connection::expected{.wanted = 1, .ignored = 1};
+        },
+        {clock::now() + patience, caller::may_block}, [&](auto got) { answer = std::move(got); });
+    ASSERT_EQ(answer.replies.size(), 1);
+    EXPECT_EQ(answer.replies[0].text, "wanted");
+    EXPECT_EQ(ask(tested, {"ECHO", "next"}).replies.at(0).text, "next");
+}
+
 TEST(connection, a_late_reply_is_dropped_in_order) {
     const server redis;
     connection tested{redis.where(), {}, {}, {}};
@@ -130,7 +145,7 @@ TEST(connection, a_late_reply_is_dropped_in_order) {
         generations.insert(facts.generation);
         const std::array<std::string_view, 2> words{"ECHO", "mine"};
         append_command(out, words);
-        return std::size_t{1};
+        return connection::expected{1};
     };
     connection::result answer;
     const auto keep = [&](connection::result got) { answer = std::move(got); };

@@ -10,9 +10,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::size_t ping(std::string& out, const server_facts&) {
+connection::expected ping(std::string& out, const server_facts&) {
     out += "PING\r\n";
-    return 1;
+    return {1};
 }
 
 /// A link on which nothing is ever written or read: only what would be is looked at.

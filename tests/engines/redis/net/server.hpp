@@ -163,7 +163,7 @@ inline connection::encode command(std::vector<std::string> words) {
     return [words = std::move(words)](std::string& out, const server_facts&) {
         const std::vector<std::string_view> views{words.begin(), words.end()};
         append_command(out, views);
-        return std::size_t{1};
+        return connection::expected{1};
     };
 }
 

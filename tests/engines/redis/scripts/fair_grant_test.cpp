@@ -89,15 +89,29 @@ TEST_F(fair_grants, one_that_gives_up_passes_on_what_it_was_granted) {
     EXPECT_EQ(text({"HKEYS", name}), carol);
 }
 
-TEST_F(fair_grants, when_the_first_gives_up_on_a_free_lock_the_next_is_given_it) {
+TEST_F(fair_grants, when_the_first_gives_up_on_a_free_lock_the_next_is_told) {
     auto carols = listener(fair_channel(name, carol));
     queue_up(bob, now() + 60'000);
     ASSERT_TRUE(busy(wants_it(carol)));
 
     EXPECT_EQ(release(bob), gone);
 
-    EXPECT_EQ(message(carols), granted_text(last_token()));
-    EXPECT_EQ(text({"HKEYS", name}), carol);
+    EXPECT_EQ(message(carols), "0");
+    EXPECT_EQ(in_line(), carol);
+    EXPECT_TRUE(granted(wants_it(carol)));
+}
+
+TEST_F(fair_grants, one_that_must_wait_is_told_whether_it_listens) {
+    ASSERT_TRUE(granted(acquire(alice)));
+    const auto deaf = numbers_in(wants_it(bob));
+    auto bobs = listener(fair_channel(name, bob));
+    const auto hearing = numbers_in(wants_it(bob));
+
+    ASSERT_EQ(deaf.size(), 3);
+    EXPECT_EQ(deaf[2], 0);
+    ASSERT_EQ(hearing.size(), 3);
+    EXPECT_EQ(hearing[2], 1);
+    EXPECT_EQ(numbers_in(acquire(carol)).size(), 2) << "who is only told has to ask anyway";
 }
 
 TEST_F(fair_grants, one_that_does_not_listen_is_not_given_it) {
@@ -120,10 +134,12 @@ TEST_F(fair_grants, one_that_has_not_asked_for_long_is_passed_over) {
     const auto over = now() + 1;
     wait_until("bob's time to be over", [&] { return now() > over; });
 
-    EXPECT_EQ(release(alice), released);
+    EXPECT_EQ(release(alice), (numbers{1, 1}));
 
-    EXPECT_EQ(message(carols), granted_text(last_token()));
-    EXPECT_EQ(text({"HKEYS", name}), carol);
+    EXPECT_EQ(message(carols), "0");
+    EXPECT_EQ(in_line(), carol);
+    EXPECT_EQ(number({"EXISTS", name}), 0);
+    EXPECT_TRUE(granted(wants_it(carol)));
 }
 
 TEST_F(fair_grants, a_java_program_is_only_told_and_nobody_overtakes_it) {

@@ -60,6 +60,13 @@ TEST(redis_redirect, asking_comes_before_each_command) {
                        command({"ASKING"}) + command({"WAIT", "1", "10"}));
 }
 
+TEST(redis_redirect, what_was_only_to_go_ahead_stays_behind) {
+    const auto plain = command({"PING"}) + command({"EVALSHA", "x", "0"});
+    std::string out;
+    EXPECT_EQ(append_with_asking(out, plain, 1), 2U);
+    EXPECT_EQ(out, command({"ASKING"}) + command({"EVALSHA", "x", "0"}));
+}
+
 TEST(redis_redirect, what_is_no_command_is_refused) {
     std::string out;
     EXPECT_FALSE(append_with_asking(out, "PING\r\n"));

@@ -60,7 +60,7 @@ inline connection::encode encoded(std::vector<words> commands) {
         for (const auto& each : commands) {
             append_command(out, std::vector<std::string_view>{each.begin(), each.end()});
         }
-        return commands.size();
+        return connection::expected{commands.size()};
     };
 }
 
