@@ -52,7 +52,7 @@ joint_acquisition::move joint_acquisition::next(clock::time_point now) {
 
 joint_acquisition::move joint_acquisition::ask(clock::time_point now) {
     const auto together = taken_ < alone_until_ ? 1 : together_(taken_);
-    if (together == 1 && taken_ > 0 && time_is_up(now)) {
+    if (taken_ > 0 && time_is_up(now)) {
         end();
         return next(now);
     }

@@ -104,6 +104,13 @@ TEST(joint_acquisition, nobody_begins_to_wait_for_the_next_when_the_time_is_up) 
     expect(way.next(at(10ms)), kind::give_back, {0});
 }
 
+TEST(joint_acquisition, nobody_asks_the_next_store_when_the_time_is_up) {
+    joint_acquisition way{
+        4, {.wait = true, .deadline = at(10ms)}, [](std::size_t first) { return 2 - first % 2; }};
+    take(way, way.next(at(0ms)));
+    expect(way.next(at(10ms)), kind::give_back, {0, 1});
+}
+
 TEST(joint_acquisition, an_error_names_the_lock_and_comes_after_the_others_are_given_back) {
     auto way = way_one_by_one();
     take(way, way.next(at(0ms)));
