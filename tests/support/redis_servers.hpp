@@ -124,7 +124,8 @@ private:
 /// After the master's end the sentinels agree on a new one within about two seconds.
 class redis_sentinels {
 public:
-    redis_sentinels();
+    /// With TLS they speak so among themselves, too.
+    explicit redis_sentinels(tls_use tls = tls_use::none);
 
     [[nodiscard]] static std::string service() { return "holdfast"; }
     [[nodiscard]] std::vector<std::uint16_t> sentinel_ports() const;
@@ -141,7 +142,7 @@ public:
 private:
     [[nodiscard]] std::uint16_t named_master(const redis_server& sentinel) const;
 
-    redis_replicas servers_{2};
+    redis_replicas servers_;
     std::vector<std::unique_ptr<redis_server>> sentinels_;
 };
 

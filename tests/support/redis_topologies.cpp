@@ -43,6 +43,11 @@ bool all_replicas_online(const redis_server& master, std::size_t count) {
     return occurrences(master.cli({"INFO", "replication"}), "state=online") == count;
 }
 
+std::vector<std::string> replicating_with(tls_use tls) {
+    return tls == tls_use::none ? std::vector<std::string>{}
+                                : std::vector<std::string>{"--tls-replication", "yes"};
+}
+
 std::uint16_t port_in(const std::string& text) {
     return static_cast<std::uint16_t>(std::stoul(text));
 }
@@ -65,11 +70,14 @@ void redis_replicas::wait_for_replicas(std::size_t count) {
         "the replicas", [&] { return all_replicas_online(master(), count); }, long_patience);
 }
 
-redis_sentinels::redis_sentinels() {
+redis_sentinels::redis_sentinels(tls_use tls)
+    : servers_{2, {.arguments = replicating_with(tls), .tls = tls}} {
     const auto monitored = service() + " 127.0.0.1 " + std::to_string(servers_.master().port());
     for (std::size_t index = 0; index < sentinel_count; ++index) {
         redis_server_options options;
-        options.arguments = {"--sentinel"};
+        options.tls = tls;
+        options.arguments = replicating_with(tls);
+        options.arguments.emplace_back("--sentinel");
         options.configuration = "sentinel monitor " + monitored +
                                 " 2\n"
                                 "sentinel down-after-milliseconds " +
