@@ -37,6 +37,8 @@ int open_socket() {
 
 int listen_on(std::uint16_t port) {
     const int made = open_socket();
+    const int yes = 1;  // a port whose last user has gone a moment ago counts as free
+    ::setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     const auto place = loopback(port);
     if (::bind(made, reinterpret_cast<const sockaddr*>(&place), sizeof place) != 0 ||
         ::listen(made, SOMAXCONN) != 0) {

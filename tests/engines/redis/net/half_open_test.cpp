@@ -7,6 +7,8 @@
 #include <array>
 #include <atomic>
 #include <map>
+#include <stdexcept>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -52,9 +54,14 @@ private:
     }
     [[nodiscard]] int listen() {
         const int made = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        auto where = place(port_ = free_port());
-        ::bind(made, reinterpret_cast<::sockaddr*>(&where), sizeof where);
-        ::listen(made, 16);
+        const int yes = 1;  // a port whose last user has gone a moment ago counts as free
+        ::setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+        const auto where = place(port_ = free_port());
+        if (::bind(made, reinterpret_cast<const ::sockaddr*>(&where), sizeof where) != 0 ||
+            ::listen(made, 16) != 0) {
+            ::close(made);
+            throw std::runtime_error{"cannot listen on port " + std::to_string(port_)};
+        }
         return made;
     }
     void accept() {
