@@ -38,7 +38,7 @@ for index = 1, locks do
     if mine[index] then
         grant = grant_again(claim, lock, holds, counter)
     else
-        grant = grant_alone(claim, lock, holds, counter, {claim.owner, 1})
+        grant = grant_alone(claim, lock, holds, counter, {claim.owner, '1'})
     end
     answer[2 * index] = grant[2]
     answer[2 * index + 1] = grant[3]

@@ -43,7 +43,7 @@ end
 
 local kind = redis.call('TYPE', lock).ok
 if kind == 'none' then
-    local reply = grant_alone(claim, lock, holds, counter, {'mode', 'read', owner, 1})
+    local reply = grant_alone(claim, lock, holds, counter, {'mode', 'read', owner, '1'})
     redis.call('SET', timeout, '1', 'PX', claim.ttl)
     return reply
 end

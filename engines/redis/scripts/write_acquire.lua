@@ -12,7 +12,7 @@
 local lock, holds, counter, timeout = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local claim = claim_of(ARGV, ARGV[7])
 local owner, key_prefix = claim.owner, ARGV[6]
-local writer = {'mode', 'write', owner .. ':write', 1}
+local writer = {'mode', 'write', owner .. ':write', '1'}
 
 -- New tokens: others may have read, and acted on it, since the old ones were taken. A lease that is
 -- longer stays so.

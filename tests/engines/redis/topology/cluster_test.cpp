@@ -179,6 +179,34 @@ TEST(redis_cluster, a_slot_on_its_way_is_asked_for_at_both_ends) {
     EXPECT_EQ(ask(*through, {"GET", "{foo}stays"}).replies.front().text, "12");
 }
 
+TEST(redis_cluster, what_goes_ahead_of_a_command_is_ignored_also_where_it_is_asked_for_at_both_ends) {
+    redis_cluster servers{{.masters = 3, .replicas_each = 0}};
+    const auto through = connected(address_of(servers));
+    const auto slot = slot_of("{foo}");
+    const auto append = [&] {
+        auto answered = std::make_shared<std::promise<connection::result>>();
+        through->send(
+            slot, router::lane::common,
+            [](std::string& out, const server_facts&) {
+                append_command(out, std::vector<std::string_view>{"PING"});
+                append_command(out, std::vector<std::string_view>{"APPEND", "{foo}new", "x"});
+                return connection::expected{.wanted = 1, .ignored = 1};
+            },
+            {clock::now() + 2s, caller::may_block},
+            [answered](auto got) { answered->set_value(std::move(got)); });
+        return answered->get_future().get();
+    };
+    auto& to = servers.node_without_slot(slot);
+    servers.begin_migration(slot, to);
+    for (const std::int64_t length : {1, 2}) {
+        const auto answer = append();
+        ASSERT_EQ(answer.replies.size(), 1U) << answer.error.detail;
+        EXPECT_EQ(answer.replies[0].integer, length);
+    }
+    servers.finish_migration(slot, to);
+    EXPECT_EQ(append().replies.at(0).integer, 3);  // moved
+}
+
 TEST(redis_cluster, keys_at_both_ends_make_the_store_unavailable_for_a_while) {
     redis_cluster servers{{.masters = 3, .replicas_each = 0}};
     const auto through = connected(address_of(servers));
