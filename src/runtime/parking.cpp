@@ -42,7 +42,9 @@ void parking_spot::park() noexcept {
                       nullptr, nullptr, 0);
         }
     }
-    state_.store(empty, std::memory_order_release);
+    // Taken by a read-modify-write: a plain store could reach the others after we have looked at what
+    // they had to say, and wipe out a second wake-up that came in between.
+    state_.exchange(empty, std::memory_order_acq_rel);
 }
 
 bool parking_spot::park_at(int descriptor, const doorbell& bell) noexcept {
