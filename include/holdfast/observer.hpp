@@ -36,9 +36,11 @@ struct event {
     std::chrono::nanoseconds duration{};
 };
 
-/// Sees what a client does, for logs and metrics. Called on a thread of the client's own, one
-/// event at a time, with no lock held. A slow observer delays nobody: beyond 4096 waiting events
-/// new ones are counted and dropped.
+/// Sees what a client does, for logs and metrics. Called on a thread that does nothing else, one event
+/// at a time, with no lock held. A slow observer delays nobody, `lost()` and `shutdown` included:
+/// beyond 4096 waiting events new ones are dropped, and `shutdown` drops what it could not deliver
+/// within half a second. A call that is under way then may end after the client is gone; no other
+/// follows it.
 class observer {
 public:
     virtual ~observer() = default;

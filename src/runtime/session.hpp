@@ -28,7 +28,7 @@ class release_tally;
 /// Drives the core for one client: gives it the time, the store's answers and the callers' wishes, and
 /// does what it says.
 ///
-/// Threads: callers' own, a timer, a notifier, and whatever the engine has. One mutex guards the core;
+/// Threads: callers' own, a timer, the notifier's, and whatever the engine has. One mutex guards the core;
 /// it is never held while the engine or foreign code runs. A caller that waits does its own errands:
 /// requests to the store on its behalf run on its thread, so an uncontended lock costs no thread
 /// switch.

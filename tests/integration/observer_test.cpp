@@ -222,8 +222,56 @@ TEST_F(observer_test, a_loss_is_told_however_many_events_are_dropped) {
         stock.unlock();
     }
     revoke("held");
-    slow->let_go();
     EXPECT_TRUE(told.wait());
+    slow->let_go();
+}
+
+TEST_F(observer_test, an_observer_that_does_not_return_delays_no_loss) {
+    const auto stuck = std::make_shared<stuck_observer>();
+    client busy{make_client({.events = stuck})};
+    const auto held = mutex{busy, "held"}.acquire();
+    gate told;
+    const std::stop_callback callback{held.lost(), [&] { told.open(); }};
+    stuck->wait_until_stuck();
+    revoke("held");
+    EXPECT_TRUE(told.wait(patience / 2));
+    EXPECT_EQ(stuck->told(), 0U);
+    stuck->let_go();
+}
+
+TEST_F(observer_test, an_observer_that_does_not_return_delays_no_shutdown) {
+    auto stuck = std::make_shared<stuck_observer>();
+    client busy{make_client({.events = stuck})};
+    mutex stock{busy, "stock"};
+    stock.lock();
+    stuck->wait_until_stuck();
+    stock.unlock();
+    const stopwatch watch;
+    EXPECT_TRUE(busy.shutdown(5s).empty());
+    EXPECT_LT(watch.elapsed(), patience / 2);
+    EXPECT_EQ(stuck->told(), 0U);
+    // What was queued behind it is dropped: nothing is told after the one that was under way.
+    stuck->let_go();
+    EXPECT_TRUE(eventually([&] { return stuck->told() == 1; }));
+    EXPECT_TRUE(eventually([&] { return stuck.use_count() <= 2; }));
+    EXPECT_EQ(stuck->told(), 1U);
+}
+
+TEST_F(observer_test, a_loss_callback_that_does_not_return_delays_no_shutdown) {
+    client busy{make_client({})};
+    const auto held = mutex{busy, "held"}.acquire();
+    gate stuck;
+    gate go_on;
+    const std::stop_callback callback{held.lost(), [&] {
+                                          stuck.open();
+                                          go_on.wait();
+                                      }};
+    revoke("held");
+    ASSERT_TRUE(stuck.wait());
+    const stopwatch watch;
+    busy.shutdown(5s);
+    EXPECT_LT(watch.elapsed(), patience / 2);
+    go_on.open();
 }
 
 TEST_F(observer_test, every_kind_of_event_has_a_name_of_its_own) {

@@ -1,0 +1,57 @@
+#include <runtime/callback_thread.hpp>
+
+#include <utility>
+
+namespace holdfast::detail {
+
+callback_thread::callback_thread(std::size_t most)
+    : most_{most}, state_{std::make_shared<shared_state>()}, thread_{[state = state_] {
+          run(state);
+      }} {}
+
+callback_thread::~callback_thread() {
+    std::unique_lock lock{state_->guard};
+    state_->closing = true;
+    state_->changed.notify_one();
+    const bool called_back = thread_.get_id() == std::this_thread::get_id();
+    if (!called_back && state_->ended.wait_for(lock, patience, [this] { return state_->over; })) {
+        lock.unlock();
+        thread_.join();
+        return;
+    }
+    if (!called_back && most_ != unlimited) {
+        state_->queue.clear();
+    }
+    thread_.detach();
+}
+
+void callback_thread::post(std::function<void()> callback) {
+    {
+        const std::lock_guard lock{state_->guard};
+        if (most_ != unlimited && state_->queue.size() >= most_) {
+            return;
+        }
+        state_->queue.push_back(std::move(callback));
+    }
+    state_->changed.notify_one();
+}
+
+void callback_thread::run(const std::shared_ptr<shared_state>& state) {
+    std::unique_lock lock{state->guard};
+    while (true) {
+        state->changed.wait(lock, [&] { return state->closing || !state->queue.empty(); });
+        if (state->queue.empty()) {
+            state->over = true;
+            state->ended.notify_one();
+            return;
+        }
+        auto next = std::move(state->queue.front());
+        state->queue.pop_front();
+        lock.unlock();
+        next();
+        next = nullptr;
+        lock.lock();
+    }
+}
+
+}  // namespace holdfast::detail

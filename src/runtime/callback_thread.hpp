@@ -1,0 +1,52 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+namespace holdfast::detail {
+
+/// A thread that runs other people's callbacks, one after the other, with no lock held.
+///
+/// Its end waits until everything posted has run, for `patience` at most. A callback that takes longer
+/// is left behind with its thread. What is queued behind it then is dropped or, if there is no limit to
+/// the queue, still run when that callback returns.
+///
+/// Thread safety: all functions may be called from any thread; a callback may itself end the object.
+class callback_thread {
+public:
+    static constexpr std::chrono::milliseconds patience{500};
+    static constexpr std::size_t unlimited = 0;
+
+    /// Beyond `most` waiting callbacks new ones are dropped.
+    explicit callback_thread(std::size_t most = unlimited);
+    callback_thread(const callback_thread&) = delete;
+    callback_thread& operator=(const callback_thread&) = delete;
+    ~callback_thread();
+
+    void post(std::function<void()> callback);
+
+private:
+    struct shared_state {
+        std::mutex guard;
+        std::condition_variable changed;
+        std::condition_variable ended;
+        std::deque<std::function<void()>> queue;
+        bool closing{};
+        bool over{};
+    };
+
+    static void run(const std::shared_ptr<shared_state>& state);
+
+    const std::size_t most_;
+    // Shared with the thread, which may outlive us.
+    std::shared_ptr<shared_state> state_;
+    std::thread thread_;
+};
+
+}  // namespace holdfast::detail
