@@ -2,6 +2,7 @@
 #include <array>
 #include <common/check.hpp>
 
+#include <holdfast/clock.hpp>
 #include <holdfast/error.hpp>
 #include <holdfast/guard/once.hpp>
 #include <holdfast/owner.hpp>
@@ -9,6 +10,8 @@
 namespace holdfast::guard {
 
 namespace {
+
+using namespace std::chrono_literals;
 
 /// `taken_until`: a claim's end while it is not finished, and when it may be forgotten afterwards. In
 /// both cases somebody else may claim the operation from then on.
@@ -33,12 +36,15 @@ std::string claiming(dialect which, const std::string& table, const std::string&
 }
 
 std::string forgetting(dialect which, const std::string& table, const std::string& now) {
-    const auto over = " WHERE taken_until <= " + now + " AND (finished = 1 OR taken_until <= " + now +
-                      " - $1) LIMIT $2";
+    const auto over =
+        "taken_until <= " + now + " AND (finished = 1 OR taken_until <= " + now + " - $1)";
     if (which == dialect::mysql) {
-        return "DELETE FROM " + table + over;
+        return "DELETE FROM " + table + " WHERE " + over + " LIMIT $2";
     }
-    return "DELETE FROM " + table + " WHERE operation IN (SELECT operation FROM " + table + over + ")";
+    // The condition stands twice: where PostgreSQL had to wait for a row it looks at the outer one
+    // again, but not at the inner one, and the row may have been claimed or completed meanwhile.
+    return "DELETE FROM " + table + " WHERE operation IN (SELECT operation FROM " + table + " WHERE " +
+           over + " LIMIT $2) AND " + over;
 }
 
 std::string creating(dialect which, const std::string& table) {
@@ -66,6 +72,12 @@ std::string indexing(std::string_view table) {
     std::string name{table.substr(table.rfind('.') + 1)};
     return "CREATE INDEX IF NOT EXISTS " + name + "_taken_until ON " + std::string{table} +
            " (taken_until)";
+}
+
+/// Whether a statement took so long that what it wrote may be nearly over. A database may look at the
+/// clock before it waits for another transaction, and counts from then.
+bool came_late(clock::time_point sent, std::chrono::milliseconds lasts) {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(clock::now() - sent) > lasts / 10;
 }
 
 void check(const once_terms& terms) {
@@ -120,63 +132,95 @@ void once::create_table() {
 
 once_reply once::claim(std::string_view operation) {
     detail::check_key(operation);
+    // Between two statements the row may be forgotten or taken over, or the claim in our way may end:
+    // then the name is asked for anew.
+    constexpr int attempts = 3;
+    std::optional<once_reply> reply;
+    for (int attempt = 0; attempt < attempts; ++attempt) {
+        reply = try_claim(operation);
+        if (reply && (reply->result != once_reply::verdict::running || reply->retry_after > 0ms)) {
+            return *std::move(reply);
+        }
+    }
+    if (!reply) {
+        failure{errc::busy, "others claim and forget it all the time"}.raise("once::claim");
+    }
+    return *std::move(reply);
+}
+
+std::optional<once_reply> once::try_claim(std::string_view operation) {
     const auto claimant = owner_id::random_client().client_text();
     const std::array parameters{parameter::of(operation), parameter::of(claimant),
                                 parameter::of(terms_.claim.count())};
-    // Between the two statements the row may be forgotten, and then the name is free again.
-    constexpr int attempts = 3;
-    answer found;
-    for (int attempt = 0; attempt < attempts && found.row.empty(); ++attempt) {
-        found = database_.run(claim_, parameters);
-        // A row only where the database can return what it wrote, and only if it did.
-        if (found.row.empty()) {
-            found = database_.run(read_, std::span{parameters}.first(1));
-        }
+    const auto sent = clock::now();
+    auto found = database_.run(claim_, parameters);
+    // A row only where the database can return what it wrote, and only if it did.
+    if (found.row.empty()) {
+        found = database_.run(read_, std::span{parameters}.first(1));
     }
     if (found.row.empty()) {
-        failure{errc::busy, "others claim and forget it all the time"}.raise("once::claim");
+        return std::nullopt;
     }
     if (found.row[1] == claimant) {
-        return {.result = once_reply::verdict::claimed,
-                .ticket = {.operation = std::string{operation},
+        once_ticket ticket{.operation = std::string{operation},
                            .claimant = claimant,
-                           .attempt = static_cast<std::uint64_t>(found.number(0))}};
+                           .attempt = static_cast<std::uint64_t>(found.number(0))};
+        if (came_late(sent, terms_.claim) && extend(ticket) == completion::superseded) {
+            return std::nullopt;
+        }
+        return once_reply{.result = once_reply::verdict::claimed, .ticket = std::move(ticket)};
     }
     if (found.number(2) == 1) {
-        return {.result = once_reply::verdict::done, .outcome = found.row[3].value_or("")};
+        return once_reply{.result = once_reply::verdict::done, .outcome = found.row[3].value_or("")};
     }
-    return {.result = once_reply::verdict::running,
-            .retry_after = std::chrono::milliseconds{std::max<std::int64_t>(found.number(4), 0)}};
+    return once_reply{
+        .result = once_reply::verdict::running,
+        .retry_after = std::chrono::milliseconds{std::max<std::int64_t>(found.number(4), 0)}};
 }
 
 completion once::complete(const once_ticket& ticket, std::string_view outcome) {
     const std::array parameters{parameter::of(ticket.operation), parameter::of(ticket.claimant),
                                 parameter::of_bytes(outcome), parameter::of(terms_.keep.count())};
-    return settle(ticket, database_.run(complete_, parameters).changed, stage::finished);
+    return settle(complete_, parameters, stage::finished, terms_.keep);
 }
 
 completion once::extend(const once_ticket& ticket) {
     const std::array parameters{parameter::of(ticket.operation), parameter::of(ticket.claimant),
                                 parameter::of(terms_.claim.count())};
-    return settle(ticket, database_.run(extend_, parameters).changed, stage::claimed);
+    return settle(extend_, parameters, stage::claimed, terms_.claim);
 }
 
 completion once::abandon(const once_ticket& ticket) {
     const std::array parameters{parameter::of(ticket.operation), parameter::of(ticket.claimant)};
-    return settle(ticket, database_.run(abandon_, parameters).changed, stage::claimed);
+    return settle(abandon_, parameters, stage::claimed, std::chrono::milliseconds::max());
+}
+
+/// Again if it came late, which is harmless: whoever waited has the row, or finds nobody at it.
+completion once::settle(const std::string& statement, std::span<const parameter> parameters,
+                        stage expected, std::chrono::milliseconds lasts) {
+    constexpr int attempts = 3;
+    auto result = completion::superseded;
+    for (int attempt = 0; attempt < attempts; ++attempt) {
+        const auto sent = clock::now();
+        result = verdict_on(parameters, database_.run(statement, parameters).changed, expected);
+        if (result == completion::superseded || !came_late(sent, lasts)) {
+            break;
+        }
+    }
+    return result;
 }
 
 /// MySQL does not count a row that is set to what it was: then only a look can tell.
-completion once::settle(const once_ticket& ticket, std::uint64_t changed, stage expected) {
+completion once::verdict_on(std::span<const parameter> parameters, std::uint64_t changed,
+                            stage expected) {
     if (changed != 0) {
         return completion::recorded;
     }
     if (database_.speaks() != dialect::mysql) {
         return completion::superseded;
     }
-    const std::array parameters{parameter::of(ticket.operation)};
-    const auto found = database_.run(read_, parameters);
-    if (found.row.empty() || found.row[1] != ticket.claimant) {
+    const auto found = database_.run(read_, parameters.first(1));
+    if (found.row.empty() || found.row[1] != parameters[1].content) {
         return completion::superseded;
     }
     const auto reached = found.number(2) == 1 ? stage::finished : stage::claimed;

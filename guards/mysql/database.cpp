@@ -21,6 +21,8 @@ errc code_of(unsigned number) {
     switch (number) {
         case ER_LOCK_DEADLOCK:
         case ER_LOCK_WAIT_TIMEOUT:
+        // With innodb_snapshot_isolation, which MariaDB has as its default from 11.6 on.
+        case ER_CHECKREAD:
             return errc::busy;
         case CR_SERVER_GONE_ERROR:
         case CR_SERVER_LOST:

@@ -49,6 +49,21 @@ std::unique_ptr<sql_session> open_session() {
     return std::make_unique<mysql_session>();
 }
 
+std::vector<isolation_level> isolation_levels() {
+    const std::string set = "SET SESSION TRANSACTION ISOLATION LEVEL ";
+    const std::string strictly = "SET SESSION innodb_snapshot_isolation = ";
+    std::vector<isolation_level> levels;
+    for (const std::string name :
+         {"READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"}) {
+        levels.push_back({.name = name, .setup = {set + name, strictly + "OFF"}});
+    }
+    levels.front().dirty_reads = true;
+    // MariaDB's default from 11.6 on.
+    levels.push_back({.name = "REPEATABLE READ with snapshot isolation",
+                      .setup = {set + "REPEATABLE READ", strictly + "ON"}});
+    return levels;
+}
+
 bool somebody_waits(sql_session& observer) {
     // Not innodb_trx: that is a copy which is not made anew as long as somebody keeps asking.
     return observer.value(

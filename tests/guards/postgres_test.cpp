@@ -48,6 +48,16 @@ std::unique_ptr<sql_session> open_session() {
     return std::make_unique<postgres_session>(server.connection_text());
 }
 
+std::vector<isolation_level> isolation_levels() {
+    std::vector<isolation_level> levels;
+    for (const std::string name : {"read committed", "repeatable read", "serializable"}) {
+        levels.push_back({.name = name,
+                          .setup = {"SET default_transaction_isolation TO '" + name + "'",
+                                    "SET deadlock_timeout TO '20ms'"}});
+    }
+    return levels;
+}
+
 bool somebody_waits(sql_session& observer) {
     return observer.value("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'") !=
            "0";

@@ -161,6 +161,13 @@ TEST_F(redis_guards, of_two_who_read_the_same_sequence_one_wins) {
     EXPECT_EQ(lease_.write("row", lease_.read("row"), second), contest::won);
 }
 
+TEST_F(redis_guards, where_the_sequence_cannot_move_on_nothing_is_written) {
+    server().cli({"HSET", "row", "lease_seq", "9223372036854775807", "stock", "100"});
+    const field changed[]{{"stock", "99"}};
+    EXPECT_TRUE(error_of([&] { return lease_.write("row", lease_.read("row"), changed); }));
+    EXPECT_EQ(server().cli({"HGET", "row", "stock"}), "100");
+}
+
 TEST_F(redis_guards, the_retry_gets_the_outcome) {
     const auto mine = once_.claim("pay:123");
     ASSERT_EQ(mine.result, verdict::claimed);

@@ -1,6 +1,7 @@
 #include <chrono>
 #include <future>
 
+#include <holdfast/clock.hpp>
 #include <support/server_process.hpp>
 
 #include "row_locks.hpp"
@@ -95,6 +96,57 @@ TEST_F(row_locks, a_retry_during_a_transaction_that_fails_is_the_first) {
     auto retry = while_waiting([&] { return once{fresh_db()}.claim("pay:123"); });
     old_->execute("ROLLBACK");
     EXPECT_EQ(retry.get().result, once_reply::verdict::claimed);
+}
+
+/// What `taken_until` says, in milliseconds since 1970.
+[[nodiscard]] std::chrono::milliseconds taken_until(sql_session& observer) {
+    return std::chrono::milliseconds{
+        std::stoll(observer.value("SELECT taken_until FROM holdfast_once"))};
+}
+
+[[nodiscard]] std::chrono::milliseconds wall_clock() {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(
+        std::chrono::system_clock::now().time_since_epoch());
+}
+
+/// A statement may look at the clock before it waits. The claimer counts from the answer.
+TEST_F(row_locks, a_claim_that_waited_for_others_lasts_for_its_full_time) {
+    constexpr auto lasts = 500ms;
+    old_->execute("BEGIN");
+    static_cast<void>(once{old_db()}.claim("pay:123"));
+    auto next = while_waiting([&] { return once(fresh_db(), {.claim = lasts}).claim("pay:123"); });
+    const auto began = clock::now();
+    ASSERT_TRUE(testing_support::became_true([&] { return clock::now() > began + lasts / 2; }));
+    const auto ended = wall_clock();
+    old_->execute("ROLLBACK");
+    EXPECT_EQ(next.get().result, once_reply::verdict::claimed);
+    EXPECT_GE(taken_until(*old_), ended + lasts);
+}
+
+TEST_F(row_locks, an_extension_that_waited_for_others_lasts_for_its_full_time) {
+    constexpr auto lasts = 500ms;
+    once slow{fresh_db(), {.claim = lasts}};
+    const auto mine = slow.claim("pay:123").ticket;
+    old_->execute("BEGIN");
+    old_->execute("UPDATE holdfast_once SET attempt = 2");
+    auto extended = while_waiting([&] { return slow.extend(mine); });
+    const auto began = clock::now();
+    ASSERT_TRUE(testing_support::became_true([&] { return clock::now() > began + lasts / 2; }));
+    const auto ended = wall_clock();
+    old_->execute("ROLLBACK");
+    EXPECT_EQ(extended.get(), completion::recorded);
+    EXPECT_GE(taken_until(*old_), ended + lasts);
+}
+
+TEST_F(row_locks, forget_leaves_alone_what_was_claimed_while_it_waited) {
+    static_cast<void>(once{old_db()}.claim("pay:123"));
+    old_->execute("UPDATE holdfast_once SET taken_until = 1");
+    old_->execute("BEGIN");
+    EXPECT_EQ(once{old_db()}.claim("pay:123").result, once_reply::verdict::claimed);
+    auto forgotten = while_waiting([&] { return once{fresh_db()}.forget(); });
+    old_->execute("COMMIT");
+    EXPECT_EQ(forgotten.get(), 0U);
+    EXPECT_EQ(once{fresh_db()}.claim("pay:123").result, once_reply::verdict::running);
 }
 
 TEST_F(row_locks, a_connection_that_was_cut_leaves_the_outcome_unknown) {

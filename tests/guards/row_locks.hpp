@@ -1,12 +1,10 @@
 #pragma once
 
-#include "sql_session.hpp"
+#include "isolation.hpp"
 
 namespace holdfast::guard::testing {
 
-/// What a program with `row_lock_suite.cpp` defines besides `open_session`.
-[[nodiscard]] bool somebody_waits(sql_session& observer);
-/// Ends the other's connection.
+/// What a program with `row_lock_suite.cpp` defines besides: ends the other's connection.
 void cut(sql_session& observer, sql_session& other);
 
 }  // namespace holdfast::guard::testing

@@ -3,7 +3,7 @@
 #include <support/server_process.hpp>
 
 #include <holdfast/guard/sqlite.hpp>
-#include "sql_session.hpp"
+#include "isolation.hpp"
 
 #include <sqlite3.h>
 
@@ -61,6 +61,15 @@ std::unique_ptr<sql_session> open_session() {
     made->execute("PRAGMA journal_mode = WAL");
     made->execute("PRAGMA synchronous = OFF");
     return made;
+}
+
+std::vector<isolation_level> isolation_levels() {
+    return {{.name = "deferred", .setup = {}},
+            {.name = "immediate", .setup = {}, .begin = "BEGIN IMMEDIATE"}};
+}
+
+bool somebody_waits(sql_session&) {
+    return false;
 }
 
 }  // namespace holdfast::guard::testing

@@ -7,8 +7,9 @@ local hash, seen = KEYS[1], ARGV[1]
 if (redis.call('HGET', hash, 'lease_seq') or '0') ~= seen then
     return 0
 end
+-- First of all: where the sequence cannot be moved on, nothing may be written.
+redis.call('HINCRBY', hash, 'lease_seq', 1)
 for index = 2, #ARGV, 2 do
     redis.call('HSET', hash, ARGV[index], ARGV[index + 1])
 end
-redis.call('HINCRBY', hash, 'lease_seq', 1)
 return 1

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -61,7 +63,8 @@ enum class completion : std::uint8_t {
 ///
 /// Works in both ways: everything in one transaction (claim, do, complete, commit: a crash leaves
 /// nothing, and others wait), or the claim by itself, for what happens elsewhere and takes long.
-/// A claim ends by the database's clock.
+/// A claim ends by the database's clock, its full time after `claim` returns at the earliest, however
+/// long `claim` waited for others' transactions (to within a tenth).
 ///
 /// `running`, `superseded` are answers; misuse and what the database refuses is `std::system_error`,
 /// see `database`.
@@ -87,7 +90,11 @@ public:
 
 private:
     enum class stage : std::uint8_t { claimed, finished };
-    [[nodiscard]] completion settle(const once_ticket& ticket, std::uint64_t changed, stage expected);
+    [[nodiscard]] std::optional<once_reply> try_claim(std::string_view operation);
+    [[nodiscard]] completion settle(const std::string& statement, std::span<const parameter> parameters,
+                                    stage expected, std::chrono::milliseconds lasts);
+    [[nodiscard]] completion verdict_on(std::span<const parameter> parameters, std::uint64_t changed,
+                                        stage expected);
 
     database& database_;
     once_terms terms_;
