@@ -136,6 +136,8 @@ void run_options(CLI::App& command, raw_arguments& raw) {
         }
         run.on_lost = found->second;
     });
+    command.add_flag_callback("--pass-store",
+                              [&run] { run.pass_store = store_passing::with_password; });
     command.add_option("--label", run.label);
     command.add_flag("--json", raw.json);
     command.add_flag("-v,--verbose", raw.verbose);
@@ -152,7 +154,7 @@ void run_options(CLI::App& command, raw_arguments& raw) {
         if (each.empty() || each.find_first_of(" \t\n") != std::string::npos) {
             refuse("a store of a quorum has no white space in its address");
         }
-        address += (address.back() == ':' ? "" : " ") + each;
+        address += (&each == &stores.front() ? "" : " ") + each;
     }
     return address;
 }

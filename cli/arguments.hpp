@@ -23,6 +23,9 @@ struct store_arguments {
 
 enum class loss_policy : std::uint8_t { terminate, kill, ignore };
 
+/// What of the store's address the command gets.
+enum class store_passing : std::uint8_t { without_password, with_password };
+
 struct run_arguments {
     store_arguments store;
     std::string name;
@@ -35,6 +38,7 @@ struct run_arguments {
     std::optional<std::chrono::milliseconds> once_per;
     std::optional<std::chrono::milliseconds> grace;
     loss_policy on_lost{loss_policy::terminate};
+    store_passing pass_store{store_passing::without_password};
     bool shared{};
     std::optional<std::uint32_t> permits;
     std::string label;

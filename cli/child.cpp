@@ -101,11 +101,13 @@ spawned_child spawn(const child_request& request) {
     return {id, error};
 }
 
-std::vector<std::string> merge_environment(const std::vector<std::string>& overrides) {
+std::vector<std::string> merge_environment(const std::vector<std::string>& overrides,
+                                           const std::vector<std::string_view>& withheld) {
     auto merged = overrides;
     for (char** entry = environ; *entry != nullptr; ++entry) {
-        const auto same = [entry](const std::string& one) { return name_of(one) == name_of(*entry); };
-        if (std::none_of(overrides.begin(), overrides.end(), same)) {
+        const auto same = [entry](std::string_view one) { return name_of(one) == name_of(*entry); };
+        if (std::none_of(overrides.begin(), overrides.end(), same) &&
+            std::none_of(withheld.begin(), withheld.end(), same)) {
             merged.emplace_back(*entry);
         }
     }

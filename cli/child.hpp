@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "signals.hpp"
@@ -28,7 +29,9 @@ struct spawned_child {
 /// the calling *thread* ends, so call this from one that lives as long as the program.
 [[nodiscard]] spawned_child spawn(const child_request& request);
 
-/// This process's environment with `overrides` (`NAME=value`) in place of what was inherited.
-[[nodiscard]] std::vector<std::string> merge_environment(const std::vector<std::string>& overrides);
+/// This process's environment with `overrides` (`NAME=value`) in place of what was inherited, and
+/// without the variables named in `withheld`.
+[[nodiscard]] std::vector<std::string> merge_environment(const std::vector<std::string>& overrides,
+                                                         const std::vector<std::string_view>& withheld);
 
 }  // namespace holdfast::cli

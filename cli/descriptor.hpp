@@ -1,5 +1,7 @@
 #pragma once
 
+#include <fcntl.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -33,6 +35,17 @@ public:
 private:
     int number_{-1};
 };
+
+/// Occupies those of the numbers 0, 1 and 2 that are closed. Otherwise a store's socket or file could
+/// get one of them, and be written to as if it were standard error. Reading and writing fail, and the
+/// numbers are closed again in a command that is executed.
+inline void reserve_standard_descriptors() noexcept {
+    for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+        if (::fcntl(number, F_GETFD) < 0 && errno == EBADF) {
+            static_cast<void>(::epoll_create1(EPOLL_CLOEXEC));  // gets the lowest free number
+        }
+    }
+}
 
 /// For what a system call has just returned. Throws `std::system_error` when it failed.
 [[nodiscard]] inline descriptor checked(int number, const char* what) {

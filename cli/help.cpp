@@ -121,6 +121,7 @@ OTHER OPTIONS
                       several times: a quorum of these stores
   --require SCOPE     fleet, host or process: refuse (78) a store whose locks
                       exclude less (default: HOLDFAST_REQUIRE)
+  --pass-store        give the command the store's password, too
   --label TEXT        shown to whoever asks who holds the lock
   --json              the outcome as one JSON object, the last line on
                       standard error; standard output is the command's alone
@@ -144,7 +145,16 @@ ENVIRONMENT OF THE COMMAND
   HOLDFAST_DEADLINE   until when the lease was good when the command started,
                       in ms since 1970; renewals move it on, so ask
                       holdfast check later
-  HOLDFAST_STORE      the store's address, for holdfast check
+  HOLDFAST_STORE      the store's address, for holdfast check, without its
+                      password. Where there is one, holdfast in the command
+                      needs --pass-store out here, or password_file=FILE in
+                      the address. HOLDFAST_REDIS_USER and
+                      HOLDFAST_REDIS_PASSWORD are not passed on either.
+
+OUTPUT
+  Nothing waits for whoever reads standard error: not the end of the command,
+  not the release of the lock. What is not read within two seconds of the end
+  is lost.
 
 LIMITS
   If this program is killed with KILL, the kernel kills the command too, but

@@ -6,6 +6,7 @@
 
 #include "arguments.hpp"
 #include "commands.hpp"
+#include "descriptor.hpp"
 #include "exit_code.hpp"
 #include "help.hpp"
 #include "messages.hpp"
@@ -44,10 +45,13 @@ struct dispatcher {
 
 int main(int argc, char** argv) {
     using namespace holdfast::cli;
+    reserve_standard_descriptors();
     try {
         const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
         hide_passwords(argc, argv);
-        return std::visit(dispatcher{}, parse_arguments(words));
+        const auto request = parse_arguments(words);
+        hide_password_in_environment();
+        return std::visit(dispatcher{}, request);
     } catch (...) {
         const auto what = describe_current_exception();
         messages{verbosity::normal}.error(what.message);

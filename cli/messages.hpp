@@ -8,13 +8,20 @@ namespace holdfast::cli {
 
 enum class verbosity : std::uint8_t { quiet, normal, verbose };
 
+class background_writer;
+
 /// Lines for people, on standard error and each in one write, so that they do not mix with what the
 /// command writes there.
+///
+/// With a `background_writer` no function ever waits for whoever reads standard error. Whoever holds a
+/// lease needs that: a reader that has stopped must not keep a command alive past its lease.
 ///
 /// Thread safety: all functions may be called from any thread.
 class messages {
 public:
     explicit messages(verbosity level) noexcept : level_{level} {}
+    /// The writer must outlive this object and its copies.
+    messages(verbosity level, background_writer& writer) noexcept : level_{level}, writer_{&writer} {}
 
     /// Only with `--verbose`.
     void detail(std::string_view text) const;
@@ -22,15 +29,21 @@ public:
     void say(std::string_view text) const;
     /// Always: what somebody has to look at.
     void error(std::string_view text) const;
+    /// Always, and as it is: a document for programs.
+    void document(std::string text) const;
 
     [[nodiscard]] bool verbose() const noexcept { return level_ == verbosity::verbose; }
     [[nodiscard]] bool quiet() const noexcept { return level_ == verbosity::quiet; }
 
 private:
+    void line(std::string_view text) const;
+
     verbosity level_;
+    background_writer* writer_{};
 };
 
-/// Writes all of `text` to a descriptor; gives up silently when nobody reads it.
+/// Writes all of `text` to a descriptor, waiting for its reader if need be. Gives up silently when
+/// there is none.
 void write_all(int descriptor, std::string_view text) noexcept;
 
 }  // namespace holdfast::cli

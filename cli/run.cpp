@@ -1,12 +1,15 @@
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <holdfast/observer.hpp>
 
+#include "background_writer.hpp"
 #include "child.hpp"
 #include "claim.hpp"
 #include "commands.hpp"
@@ -68,7 +71,7 @@ public:
         held->check();
         const terminal tty;
         started_at_ = clock::now();
-        const auto environment = merge_environment(environment_for(*held));
+        const auto environment = merge_environment(environment_for(*held), withheld());
         const auto child = spawn({arguments_.command, environment, signals_, tty});
         if (child.exec_error != 0) {
             report_not_started(child.exec_error);
@@ -168,8 +171,15 @@ private:
             fmt::format("HOLDFAST_TOKEN={}", held.token().value),
             "HOLDFAST_OWNER=" + held.owner().text(),
             fmt::format("HOLDFAST_DEADLINE={}", epoch_milliseconds(system_clock::now() + left)),
-            "HOLDFAST_STORE=" + address_for_child(arguments_.store, *store_),
+            "HOLDFAST_STORE=" + address_for_child(arguments_.store, *store_, arguments_.pass_store),
         };
+    }
+
+    /// The store's password is for this program. The command gets it only with `--pass-store`.
+    [[nodiscard]] std::vector<std::string_view> withheld() const {
+        return arguments_.pass_store == store_passing::without_password
+                   ? std::vector<std::string_view>{"HOLDFAST_REDIS_USER", "HOLDFAST_REDIS_PASSWORD"}
+                   : std::vector<std::string_view>{};
     }
 
     [[nodiscard]] clock::time_point hold_end() const {
@@ -188,8 +198,8 @@ private:
         const auto& command = *report_.command;
         const int status = command.wait_status;
         const bool succeeded = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-        if (once_ && succeeded && !command.lost && !once_->remember(started_at_)) {
-            out_.say("the store did not confirm the --once-per marker; it may run again sooner");
+        if (once_ && succeeded && !command.lost) {
+            remember_run(held);
         }
         give_back(held);
         const bool lost = command.lost && arguments_.on_lost != loss_policy::ignore;
@@ -199,6 +209,23 @@ private:
             report_.status = to_status(exit_code::lost);
         }
         describe_end();
+    }
+
+    /// The lock may be gone without our knowledge: the next renewal would have told. A run that lost
+    /// its lock does not count, so the store is asked first.
+    void remember_run(const lease& held) {
+        try {
+            const auto lock = store_->inspect(arguments_.name);
+            const bool ours =
+                std::any_of(lock.holders.begin(), lock.holders.end(),
+                            [&](const holder_info& holder) { return holder.owner == held.owner(); });
+            if (!ours || once_->remember(started_at_)) {
+                return;  // `give_back` reports the loss
+            }
+        } catch (const std::system_error&) {
+            // the run itself was a success, and stays one
+        }
+        out_.say("the store did not confirm the --once-per marker; it may run again sooner");
     }
 
     /// On loss too: the lease is over for the command, but perhaps not yet for the store.
@@ -260,7 +287,8 @@ private:
 }  // namespace
 
 int run(const run_arguments& arguments) {
-    const messages out{arguments.level};
+    background_writer standard_error{STDERR_FILENO};
+    const messages out{arguments.level, standard_error};
     run_report report;
     try {
         run_command{arguments, out, report}.execute();
@@ -271,6 +299,7 @@ int run(const run_arguments& arguments) {
         report.message = what.message;
     }
     print_report(arguments, report, out);
+    standard_error.finish();
     if (const int signal = signal_from_terminal(report)) {
         die_with_group_of(signal);
     }

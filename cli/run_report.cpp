@@ -1,7 +1,6 @@
 #include "run_report.hpp"
 
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <boost/json.hpp>
 #include <holdfast/error.hpp>
@@ -92,7 +91,7 @@ namespace {
 
 void print_report(const run_arguments& arguments, const run_report& report, const messages& out) {
     if (arguments.json) {
-        print_json(STDERR_FILENO, to_json(arguments, report));
+        out.document(json::serialize(to_json(arguments, report)) + "\n");
         return;
     }
     if (report.message.empty()) {

@@ -1,6 +1,7 @@
 #include "secrets.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace holdfast::cli {
 
@@ -11,20 +12,40 @@ struct span {
     std::size_t end{};
 };
 
-/// Where the password is; empty when there is none.
+/// Where the password may be; empty when there is none. From the first address to the last @ of all: a
+/// password with a slash or a space in it is not valid, but hidden all the same.
 [[nodiscard]] span find_password(std::string_view address) noexcept {
+    const auto scheme = std::min(address.find("redis"), address.find("://"));
+    const auto scheme_end = address.find(':', std::min(scheme, address.size()));
+    const auto begin = address.find_first_not_of('/', std::min(scheme_end, address.size() - 1) + 1);
+    const auto at = address.rfind('@');
+    if (scheme_end == std::string_view::npos || at == std::string_view::npos || begin > at) {
+        return {};
+    }
+    const auto colon = address.find(':', begin);
+    return colon < at ? span{colon + 1, at} : span{};
+}
+
+void hide(char* text) noexcept {
+    const auto [begin, end] = find_password(text);
+    std::fill(text + begin, text + end, '*');
+}
+
+/// One valid address. `:password` goes, and the @ with it where there is no user.
+[[nodiscard]] std::string without_password(std::string_view address) {
     const auto scheme = address.find("://");
     if (scheme == std::string_view::npos) {
-        return {};
+        return std::string{address};
     }
     const auto begin = scheme + 3;
-    // The last @ of all: a password with a slash in it is not valid, but hidden all the same.
-    const auto at = address.rfind('@');
-    const auto colon = address.find(':', begin);
-    if (at == std::string_view::npos || at < begin || colon >= at) {
-        return {};
+    const auto authority = address.substr(begin, address.find_first_of("/?#", begin) - begin);
+    const auto at = authority.rfind('@');
+    const auto colon = authority.find(':');
+    if (at == std::string_view::npos || colon >= at) {
+        return std::string{address};
     }
-    return {colon + 1, at};
+    const auto rest = begin + (colon == 0 ? at + 1 : at);
+    return std::string{address.substr(0, begin + colon)} + std::string{address.substr(rest)};
 }
 
 }  // namespace
@@ -34,10 +55,28 @@ bool has_password(std::string_view address) noexcept {
     return begin < end;
 }
 
+std::string without_passwords(std::string_view address) {
+    constexpr std::string_view space = " \t\n\v\f\r";
+    std::string result;
+    while (!address.empty()) {
+        const auto word = std::min(address.find_first_of(space), address.size());
+        const auto next = std::min(address.find_first_not_of(space, word), address.size());
+        result += without_password(address.substr(0, word));
+        result += address.substr(word, next - word);
+        address.remove_prefix(next);
+    }
+    return result;
+}
+
 void hide_passwords(int argc, char** argv) noexcept {
     for (int i = 1; i < argc && std::string_view{argv[i]} != "--"; ++i) {
-        const auto [begin, end] = find_password(argv[i]);
-        std::fill(argv[i] + begin, argv[i] + end, '*');
+        hide(argv[i]);
+    }
+}
+
+void hide_password_in_environment() noexcept {
+    if (char* address = std::getenv("HOLDFAST_STORE")) {
+        hide(address);
     }
 }
 

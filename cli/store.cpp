@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <sstream>
 #include <string_view>
+
+#include "exit_code.hpp"
+#include "secrets.hpp"
 
 namespace holdfast::cli {
 
@@ -36,15 +40,30 @@ std::unique_ptr<client> open_store(const store_arguments& store, const appearanc
     if (!look.program.empty()) {
         identity.card.program = look.program;
     }
-    return std::make_unique<client>(engines::open(store.address, identity), identity,
-                                    std::move(options));
+    try {
+        return std::make_unique<client>(engines::open(store.address, identity), identity,
+                                        std::move(options));
+    } catch (const std::system_error& error) {
+        if (error.code() == errc::unauthorised && std::getenv("HOLDFAST_OWNER") != nullptr) {
+            throw stop_program{
+                exit_code::unauthorised,
+                fmt::format("{}; this runs inside holdfast run, which keeps the password "
+                            "unless it is called with --pass-store",
+                            error.what())};
+        }
+        throw;
+    }
 }
 
-std::string address_for_child(const store_arguments& store, const client& opened) {
-    // An embedded store's own word for its address is absolute; other addresses lose their password
+std::string address_for_child(const store_arguments& store, const client& opened,
+                              store_passing passing) {
+    // An embedded store's own word for its address is absolute. Other addresses lose their options
     // in it, and have no directory that could be relative.
     const bool embedded = store.address.rfind("local:", 0) == 0 || is_embedded_quorum(store.address);
-    return embedded ? opened.store() : store.address;
+    if (embedded) {
+        return opened.store();
+    }
+    return passing == store_passing::with_password ? store.address : without_passwords(store.address);
 }
 
 void mention_limits(const store_arguments& store, const client& opened, const messages& out) {

@@ -23,7 +23,8 @@ struct appearance {
                                                  const appearance& look = {});
 
 /// The address under which a child process, wherever it has gone to, finds the same store.
-[[nodiscard]] std::string address_for_child(const store_arguments& store, const client& opened);
+[[nodiscard]] std::string address_for_child(const store_arguments& store, const client& opened,
+                                            store_passing passing);
 
 /// Tells people at a terminal what a lock in this store does not protect them from.
 void mention_limits(const store_arguments& store, const client& opened, const messages& out);

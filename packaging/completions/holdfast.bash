@@ -78,7 +78,7 @@ _holdfast() {
     case $command in
         run)
             options+=' --no-wait --wait --ttl --max-hold --min-hold --once-per --shared --permits'
-            options+=' --on-lost --grace --label --json --verbose --quiet --'
+            options+=' --on-lost --grace --pass-store --label --json --verbose --quiet --'
             ;;
         list | inspect | doctor) options+=' --json' ;;
         release) options+=' --force --reason --owner --token --json' ;;

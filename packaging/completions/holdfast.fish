@@ -41,6 +41,7 @@ complete -c holdfast -n '__holdfast_using run' -l shared -d 'Hold it together wi
 complete -c holdfast -n '__holdfast_using run' -l permits -x -d 'Take one of that many permits'
 complete -c holdfast -n '__holdfast_using run' -l on-lost -x -a 'term kill ignore' -d 'What to do when the lock is lost'
 complete -c holdfast -n '__holdfast_using run' -l grace -x -d 'Time between TERM and KILL'
+complete -c holdfast -n '__holdfast_using run' -l pass-store -d 'Give the command the password, too'
 complete -c holdfast -n '__holdfast_using run' -l label -x -d 'Shown to whoever asks'
 complete -c holdfast -n '__holdfast_using run check' -s v -l verbose -d 'Say what happens'
 complete -c holdfast -n '__holdfast_using run check' -s q -l quiet -d 'Say less'

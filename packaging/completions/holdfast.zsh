@@ -56,6 +56,7 @@ _holdfast() {
                 '(--shared)--permits[take one of that many permits]:number:' \
                 '--on-lost[what to do when the lock is lost]:action:(term kill ignore)' \
                 '--grace[time between TERM and KILL]:duration:' \
+                '--pass-store[give the command the password, too]' \
                 '--label[shown to whoever asks]:text:' \
                 '--json[outcome as JSON on standard error]' \
                 '(-q --quiet)'{-v,--verbose}'[say what happens]' \

@@ -1,4 +1,5 @@
 #include <gmock/gmock.h>
+#include <sqlite3.h>
 
 #include "fixture.hpp"
 
@@ -75,6 +76,35 @@ TEST_F(hold_time, once_per_reports_a_skip_in_json) {
     ASSERT_EQ(finish({"run", "job", "--once-per", "15m", "--", "true"})->wait(), 0);
     const auto skipped = finish({"run", "job", "--once-per", "15m", "--json", "--", "true"});
     EXPECT_EQ(parse(skipped->errors()).at("outcome").as_string(), "skipped");
+}
+
+TEST_F(hold_time, once_per_does_not_count_a_run_that_lost_its_lock) {
+    const auto lost = start(run_script("job", {"--once-per", "15m"},
+                                       "trap 'exit 0' TERM; echo ready; while :; do sleep 0.05; done"));
+    lost->wait_for_output("ready");
+    ASSERT_EQ(finish({"release", "job", "--force", "--reason", "test"})->wait(), 0);
+    EXPECT_EQ(lost->wait(), 76);
+    EXPECT_EQ(finish({"run", "job", "--once-per", "15m", "--", "echo", "ran"})->output(), "ran\n");
+}
+
+TEST_F(hold_time, once_per_does_not_count_a_run_whose_loss_is_found_out_at_its_end) {
+    // Renewals are far away, and nobody is told when a record is deleted by hand.
+    const auto lost = start(
+        run_script("job", {"--once-per", "15m", "--ttl", "60s"}, "echo ready; read line; exit 0"));
+    lost->wait_for_output("ready");
+    sqlite3* connection = nullptr;
+    ASSERT_EQ(sqlite3_open_v2((file("store") / "locks.db").c_str(), &connection, SQLITE_OPEN_READWRITE,
+                              nullptr),
+              SQLITE_OK);
+    sqlite3_busy_timeout(connection, 10'000);
+    EXPECT_EQ(sqlite3_exec(connection, "DELETE FROM hold WHERE name = CAST('job' AS BLOB)", nullptr,
+                           nullptr, nullptr),
+              SQLITE_OK);
+    EXPECT_EQ(sqlite3_changes(connection), 1);
+    sqlite3_close_v2(connection);
+    lost->close_input();
+    EXPECT_EQ(lost->wait(), 76);
+    EXPECT_EQ(finish({"run", "job", "--once-per", "15m", "--", "echo", "ran"})->output(), "ran\n");
 }
 
 }  // namespace

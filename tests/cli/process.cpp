@@ -37,8 +37,9 @@ void reset_signals(int ignored) noexcept {
 }
 
 void apply_environment(const std::map<std::string, std::string>& environment) {
-    for (const char* inherited : {"HOLDFAST_STORE", "HOLDFAST_REQUIRE", "HOLDFAST_NAME",
-                                  "HOLDFAST_TOKEN", "HOLDFAST_OWNER", "HOLDFAST_DEADLINE"}) {
+    for (const char* inherited :
+         {"HOLDFAST_STORE", "HOLDFAST_REQUIRE", "HOLDFAST_NAME", "HOLDFAST_TOKEN", "HOLDFAST_OWNER",
+          "HOLDFAST_DEADLINE", "HOLDFAST_REDIS_USER", "HOLDFAST_REDIS_PASSWORD"}) {
         ::unsetenv(inherited);
     }
     for (const auto& [name, value] : environment) {
@@ -140,6 +141,9 @@ program::program(const std::vector<std::string>& command, const program_options&
         apply_environment(options.environment);
         if (!options.working_directory.empty()) {
             std::filesystem::current_path(options.working_directory);
+        }
+        if (options.prepare) {
+            options.prepare();
         }
         execute(command);
     }

@@ -48,6 +48,8 @@ struct program_options {
     /// Started with this signal ignored, as by `nohup`.
     int ignored_signal{};
     std::filesystem::path working_directory{};
+    /// Called in the new process at last, to change what it finds (its descriptors, say).
+    std::function<void()> prepare{};
 };
 
 /// A program with standard output and error going to files.
