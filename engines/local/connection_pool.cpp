@@ -74,15 +74,16 @@ private:
 
 }  // namespace
 
-connection_pool::connection_pool(std::string path, std::string_view boot, clock::time_point deadline,
-                                 const std::atomic<bool>& stopping)
+connection_pool::connection_pool(std::string path, const time_base& base, wake_map& others,
+                                 clock::time_point deadline, const std::atomic<bool>& stopping)
     : path_{std::move(path)}, stopping_{stopping} {
     writer_.connection = std::make_unique<store_connection>(path_, database::opening::create_if_missing,
                                                             deadline, stopping_);
     // SQLite does not wait for every lock it needs to turn a new file into a store.
     for (bool prepared = false; !prepared;) {
         try {
-            prepare_schema(writer_.connection->raw(), path_, boot);
+            prepare_schema(writer_.connection->raw(), path_, base,
+                           [&] { return others.exclude_others(); });
             prepared = true;
         } catch (const database_error& error) {
             if (error.reason().code != errc::store_unavailable || clock::now() >= deadline) {
@@ -91,6 +92,7 @@ connection_pool::connection_pool(std::string path, std::string_view boot, clock:
             std::this_thread::sleep_for(std::chrono::milliseconds{2});
         }
     }
+    others.let_others_in();
     file_ = identity_of(path_);
     pool_registry::instance().add(*this);
 }

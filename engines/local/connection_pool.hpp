@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <local/store_connection.hpp>
+#include <local/wake_map.hpp>
 
 namespace holdfast::engines::local {
 
@@ -45,9 +46,10 @@ public:
         slot& slot_;
     };
 
-    /// Opens the file, and prepares it as a store of this boot. Throws `database_error`.
-    connection_pool(std::string path, std::string_view boot, clock::time_point deadline,
-                    const std::atomic<bool>& stopping);
+    /// Opens the file, and prepares it as a store of this time base; `others` tells who else has it
+    /// open. Throws `database_error`.
+    connection_pool(std::string path, const time_base& base, wake_map& others,
+                    clock::time_point deadline, const std::atomic<bool>& stopping);
     connection_pool(const connection_pool&) = delete;
     connection_pool& operator=(const connection_pool&) = delete;
     ~connection_pool();

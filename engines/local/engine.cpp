@@ -61,7 +61,8 @@ local_engine::local_engine(const std::string& directory, const client_identity& 
       address_{"local:" + directory},
       promises_{make_promises()},
       wake_map_{std::make_shared<wake_map>(directory + "/wake", self_)},
-      connections_{directory + "/locks.db", boot_id(), clock::now() + opening_patience, stopping_} {
+      connections_{directory + "/locks.db", this_time_base(), *wake_map_,
+                   clock::now() + opening_patience, stopping_} {
     {
         const auto store = connections_.writer(clock::now() + opening_patience);
         store->leave_card(identity_, self_);

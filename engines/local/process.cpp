@@ -1,7 +1,12 @@
+#include <array>
 #include <cerrno>
 #include <csignal>
+#include <local/database.hpp>
 #include <local/process.hpp>
 #include <sstream>
+#include <string_view>
+#include <system_error>
+#include <utility>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -11,6 +16,7 @@ namespace holdfast::engines::local {
 
 namespace {
 
+/// Nothing, and `errno`, where it cannot be read.
 std::optional<std::string> read_small_file(const std::string& path) {
     const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (file < 0) {
@@ -21,8 +27,10 @@ std::optional<std::string> read_small_file(const std::string& path) {
     do {
         length = ::read(file, text.data(), text.size());
     } while (length < 0 && errno == EINTR);
+    const int error = errno;
     ::close(file);
     if (length < 0) {
+        errno = error;
         return std::nullopt;
     }
     text.resize(static_cast<std::size_t>(length));
@@ -32,6 +40,50 @@ std::optional<std::string> read_small_file(const std::string& path) {
 std::optional<process_status> status_of(const std::string& pid) {
     const auto text = read_small_file("/proc/" + pid + "/stat");
     return text ? parse_process_status(*text) : std::nullopt;
+}
+
+bool shows_our_processes() {
+    std::array<char, 32> number{};
+    const ssize_t length = ::readlink("/proc/self", number.data(), number.size());
+    return length > 0 && std::string_view{number.data(), static_cast<std::size_t>(length)} ==
+                             std::to_string(::getpid());
+}
+
+[[noreturn]] void refuse_unknown_time(const std::string& file, const std::string& reason) {
+    throw database_error{
+        {errc::bad_configuration,
+         file + " cannot be read (" + reason +
+             "), so nobody can tell which holds are from before the last boot; give the program the "
+             "whole /proc (systemd: ProcSubset=all; a chroot: mount it there), or use redis://"}};
+}
+
+/// By how much our time namespace shifts `CLOCK_BOOTTIME`.
+std::chrono::nanoseconds boottime_offset(const std::string& proc) {
+    const std::string space = proc + "/self/ns/time";
+    struct ::stat ours {};
+    if (::stat(space.c_str(), &ours) != 0) {
+        struct ::stat pid_space {};
+        const int error = errno;
+        if (error == ENOENT && ::stat((proc + "/self/ns/pid").c_str(), &pid_space) == 0) {
+            return {};  // this kernel has no time namespaces
+        }
+        refuse_unknown_time(space, std::system_category().message(error));
+    }
+    constexpr ::ino_t of_the_host = 0xEFFFFFFA;  // PROC_TIME_INIT_INO
+    if (ours.st_ino == of_the_host) {
+        return {};
+    }
+    // The kernel shows the offsets of the namespace that our children will be in.
+    struct ::stat of_children {};
+    const bool same = ::stat((proc + "/self/ns/time_for_children").c_str(), &of_children) == 0 &&
+                      of_children.st_ino == ours.st_ino;
+    const std::string file = proc + "/self/timens_offsets";
+    const auto text = same ? read_small_file(file) : std::nullopt;
+    const auto offset = text ? parse_boottime_offset(*text) : std::nullopt;
+    if (!offset) {
+        refuse_unknown_time(file, "the offset of this time namespace is unknown");
+    }
+    return *offset;
 }
 
 }  // namespace
@@ -70,7 +122,8 @@ process_ref this_process() {
     self.pid = ::getpid();
     struct ::stat space {};
     const auto status = status_of("self");
-    if (status && ::stat("/proc/self/ns/pid", &space) == 0) {
+    // A /proc of another pid namespace means other processes by the same numbers.
+    if (status && shows_our_processes() && ::stat("/proc/self/ns/pid", &space) == 0) {
         self.start_time = status->start_time;
         self.pid_namespace = space.st_ino;
     }
@@ -92,12 +145,35 @@ liveness liveness_of(const process_ref& process, const process_ref& observer) {
     return gone ? liveness::dead : liveness::unknown;
 }
 
-std::string boot_id() {
-    std::string text = read_small_file("/proc/sys/kernel/random/boot_id").value_or("");
-    while (!text.empty() && text.back() == '\n') {
-        text.pop_back();
+std::optional<std::chrono::nanoseconds> parse_boottime_offset(const std::string& text) {
+    std::istringstream lines{text};
+    std::string name;
+    std::int64_t seconds = 0;
+    std::int64_t nanoseconds = 0;
+    while (lines >> name >> seconds >> nanoseconds) {
+        if (name == "boottime") {
+            return std::chrono::seconds{seconds} + std::chrono::nanoseconds{nanoseconds};
+        }
     }
-    return text;
+    return std::nullopt;
+}
+
+std::string time_base::text() const {
+    return offset.count() == 0 ? boot : boot + " " + std::to_string(offset.count());
+}
+
+time_base this_time_base(const std::string& proc) {
+    const std::string file = proc + "/sys/kernel/random/boot_id";
+    const auto text = read_small_file(file);
+    if (!text) {
+        refuse_unknown_time(file, std::system_category().message(errno));
+    }
+    constexpr std::size_t length = 36;  // a UUID in text
+    std::string boot = text->substr(0, text->find_first_of("\n"));
+    if (boot.size() != length) {
+        refuse_unknown_time(file, "this is not the id of a boot");
+    }
+    return {std::move(boot), boottime_offset(proc)};
 }
 
 }  // namespace holdfast::engines::local

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -36,7 +37,24 @@ struct process_status {
 /// proof: the number is free, or another process has it, or a zombie.
 [[nodiscard]] liveness liveness_of(const process_ref& process, const process_ref& observer);
 
-/// Identifies this boot of the host.
-[[nodiscard]] std::string boot_id();
+/// What times and start times of processes are counted from: this boot of the host, and by how much
+/// this process's time namespace shifts it.
+struct time_base {
+    /// The kernel's random id of this boot.
+    std::string boot;
+    /// Of `CLOCK_BOOTTIME`, against the host's.
+    std::chrono::nanoseconds offset{};
+
+    /// One text for both. The id alone where nothing is shifted.
+    [[nodiscard]] std::string text() const;
+    friend bool operator==(const time_base&, const time_base&) = default;
+};
+
+/// The time base of this process. Throws `database_error` where `/proc` does not tell: then nobody can
+/// say which of the holds in a store are still true.
+[[nodiscard]] time_base this_time_base(const std::string& proc = "/proc");
+
+/// The offset of `boottime` in the text of `/proc/<pid>/timens_offsets`; nothing if it is not there.
+[[nodiscard]] std::optional<std::chrono::nanoseconds> parse_boottime_offset(const std::string& text);
 
 }  // namespace holdfast::engines::local

@@ -2,10 +2,13 @@
 #include <limits>
 #include <local/schema.hpp>
 #include <local/transaction.hpp>
+#include <thread>
 
 namespace holdfast::engines::local {
 
 namespace {
+
+constexpr const char* boot_file = "/proc/sys/kernel/random/boot_id";
 
 constexpr const char* tables = R"(
 CREATE TABLE hold(
@@ -67,31 +70,68 @@ void create_tables(database& store) {
     change.commit();
 }
 
-bool is_of_boot(database& store, std::string_view boot) {
+std::string recorded_base(database& store) {
     statement query{store, "SELECT id FROM boot"};
-    return query.step() && query.bytes(0) == boot;
+    return query.step() ? std::string{query.bytes(0)} : std::string{};
 }
 
 /// Times are counted from the host's boot: from before the last one they mean nothing.
-void forget_earlier_boots(database& store, std::string_view boot) {
-    if (is_of_boot(store, boot)) {
-        return;
-    }
+void forget_earlier_boots(database& store, const std::string& base) {
     transaction change{store};
-    if (!is_of_boot(store, boot)) {
+    if (recorded_base(store) != base) {
         store.execute("DELETE FROM hold WHERE name <> x''; DELETE FROM client; DELETE FROM latch");
         statement counter{store,
                           "UPDATE hold SET token = max(token, ?1) WHERE name = x'' AND owner = x''"};
         counter.bind(1, wall_microseconds()).run();
         statement mark{store, "UPDATE boot SET id = ?1"};
-        mark.bind(1, boot).run();
+        mark.bind(1, base).run();
     }
     change.commit();
 }
 
+[[noreturn]] void refuse_other_time(const std::string& path) {
+    throw database_error{
+        {errc::bad_configuration,
+         path + " was used in a time namespace whose clock differs from ours: its holders would look "
+                "dead to us. Run all programs that share it in one time namespace, or name another "
+                "directory"}};
+}
+
+[[noreturn]] void refuse_other_boot(const std::string& path) {
+    throw database_error{
+        {errc::bad_configuration,
+         path + " is in use by programs that see another boot id than ours (" + boot_file +
+             "): a container with a boot id of its own, as a rule. Run all of them on the host or in "
+             "one container, or name another directory"}};
+}
+
+/// A store of an earlier boot is emptied. Nobody who was there then is there now: where others have the
+/// store open, it is our id or theirs that is wrong.
+void adopt(database& store, const std::string& path, const time_base& base,
+           const std::function<bool()>& exclude_others) {
+    constexpr std::chrono::seconds patience{1};  // for others who are just doing the same
+    const std::string wanted = base.text();
+    const auto deadline = clock::now() + patience;
+    for (std::string recorded = recorded_base(store); recorded != wanted;
+         recorded = recorded_base(store)) {
+        if (recorded.starts_with(base.boot)) {
+            refuse_other_time(path);
+        }
+        if (exclude_others()) {
+            forget_earlier_boots(store, wanted);
+            return;
+        }
+        if (clock::now() >= deadline) {
+            refuse_other_boot(path);
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    }
+}
+
 }  // namespace
 
-void prepare_schema(database& store, const std::string& path, std::string_view boot) {
+void prepare_schema(database& store, const std::string& path, const time_base& base,
+                    const std::function<bool()>& exclude_others) {
     // A file that is not ours must not even be switched to another journal.
     const bool fresh = is_new(store);
     if (!fresh) {
@@ -105,7 +145,7 @@ void prepare_schema(database& store, const std::string& path, std::string_view b
         create_tables(store);
         check_kind(store, path);
     }
-    forget_earlier_boots(store, boot);
+    adopt(store, path, base, exclude_others);
 }
 
 void configure_connection(database& store) {

@@ -1,9 +1,10 @@
 #pragma once
 
+#include <functional>
 #include <string>
-#include <string_view>
 
 #include <local/database.hpp>
+#include <local/process.hpp>
 
 /// The tables of a local store, and what happens to them when it is opened.
 ///
@@ -12,16 +13,19 @@
 ///     client      who the holders are
 ///     revocation  the last one of each name, the newest 1024
 ///     latch, latch_mark    counters, and the requests that were counted, the newest 4096
-///     boot        the boot of the host in which all of this is true
+///     boot        the time base in which all of this is true: the host's boot, and the offset of the
+///                 time namespace
 namespace holdfast::engines::local {
 
 inline constexpr std::int64_t application_id = 0x484F4C44;  // "HOLD"
 inline constexpr std::int64_t schema_version = 1;
 
 /// Creates the tables in a new file; refuses a file that is not ours or newer than us. If the host was
-/// booted since, forgets all holds, and raises the token counter to the wall clock. Throws
-/// `database_error`.
-void prepare_schema(database& store, const std::string& path, std::string_view boot);
+/// booted since, forgets all holds, and raises the token counter to the wall clock; but only while
+/// `exclude_others` says that nobody else has the store open. Refuses a store of another time
+/// namespace, and one that is open to programs which see another boot. Throws `database_error`.
+void prepare_schema(database& store, const std::string& path, const time_base& base,
+                    const std::function<bool()>& exclude_others);
 
 /// What every further connection needs.
 void configure_connection(database& store);

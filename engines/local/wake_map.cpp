@@ -46,11 +46,26 @@ struct waiter {
     failure{errc::bad_configuration, reason}.raise(path);
 }
 
-void share_patiently(int file) noexcept {
-    constexpr int attempts = 1000;
-    for (int attempt = 0; attempt < attempts && ::flock(file, LOCK_SH | LOCK_NB) != 0; ++attempt) {
+[[noreturn]] void refuse_to_wait(const std::string& path, int error) {
+    failure{errc::store_unavailable,
+            error == EWOULDBLOCK ? "another program has been opening the store for seconds; is "
+                                   "it stopped?"
+                                 : "it cannot be locked: " + std::system_category().message(error)}
+        .raise(path);
+}
+
+/// Zero, or the error. Others have it alone for a moment only, while they open the store.
+int share_patiently(int file) noexcept {
+    constexpr int attempts = 5000;
+    int error = 0;
+    for (int attempt = 0; attempt < attempts; ++attempt) {
+        error = ::flock(file, LOCK_SH | LOCK_NB) == 0 ? 0 : errno;
+        if (error != EWOULDBLOCK) {
+            break;
+        }
         std::this_thread::sleep_for(std::chrono::milliseconds{1});
     }
+    return error;
 }
 
 }  // namespace
@@ -68,7 +83,7 @@ struct wake_map::layout {
 };
 
 wake_map::wake_map(const std::string& path, const process_ref& self)
-    : self_{self}, engine_{owner_id::random_client().high} {
+    : path_{path}, self_{self}, engine_{owner_id::random_client().high} {
     file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (file_ < 0) {
         refuse(path, "it cannot be opened: " + std::system_category().message(errno));
@@ -77,11 +92,17 @@ wake_map::wake_map(const std::string& path, const process_ref& self)
         ::close(file_);
         refuse(path, reason);
     };
-    // Whoever gets it alone is the first after all others left, and clears what they left behind.
-    // The lock says nothing else; if somebody who was stopped in here keeps it, we go on without.
+    const auto share = [&] {
+        if (const int error = share_patiently(file_); error != 0) {
+            ::close(file_);
+            refuse_to_wait(path, error);
+        }
+    };
+    // Everybody who has the store open shares this lock. Whoever gets it alone is the first after all
+    // others left, and clears what they left behind.
     const bool alone = ::flock(file_, LOCK_EX | LOCK_NB) == 0;
     if (!alone) {
-        share_patiently(file_);
+        share();
     }
     if (const std::string reason = reserve_space(file_); !reason.empty()) {
         give_up(reason);
@@ -99,7 +120,17 @@ wake_map::wake_map(const std::string& path, const process_ref& self)
         ::munmap(memory, sizeof(layout));
         give_up("another version of holdfast uses it; end the programs that use it");
     }
-    share_patiently(file_);
+    share();
+}
+
+bool wake_map::exclude_others() noexcept {
+    return ::flock(file_, LOCK_EX | LOCK_NB) == 0;
+}
+
+void wake_map::let_others_in() {
+    if (const int error = share_patiently(file_); error != 0) {
+        refuse_to_wait(path_, error);
+    }
 }
 
 void wake_map::clear() noexcept {

@@ -34,6 +34,12 @@ public:
     wake_map& operator=(const wake_map&) = delete;
     ~wake_map();
 
+    /// Tries to be the only one who has the store open, until `let_others_in`. When it fails nobody
+    /// knows that we have it open, either: to be tried again, or followed by `let_others_in`.
+    [[nodiscard]] bool exclude_others() noexcept;
+    /// Throws `std::system_error` with an `errc`.
+    void let_others_in();
+
     /// What stands for a name here. Different names may share one; that costs a needless wake-up.
     [[nodiscard]] static std::uint64_t key_of(std::string_view name) noexcept;
 
@@ -64,6 +70,7 @@ private:
                                                         std::uint64_t key) const noexcept;
     [[nodiscard]] bool anybody_waits(std::uint64_t key) const noexcept;
 
+    const std::string path_;
     const process_ref self_;
     const std::uint64_t engine_;
     int file_{-1};

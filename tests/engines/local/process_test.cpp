@@ -1,3 +1,4 @@
+#include <local/database.hpp>
 #include <local/process.hpp>
 
 #include "support.hpp"
@@ -56,7 +57,32 @@ TEST(local_process, a_killed_process_is_dead_as_a_zombie_and_after) {
 }
 
 TEST(local_process, the_boot_has_a_name) {
-    EXPECT_GT(local::boot_id().size(), 30U);
+    EXPECT_EQ(local::this_time_base().boot.size(), 36U);
+}
+
+TEST(local_process, without_the_whole_of_proc_there_is_no_time_base) {
+    const temporary_directory empty;
+    try {
+        static_cast<void>(local::this_time_base(empty.path()));
+        FAIL() << "it was made up";
+    } catch (const local::database_error& refused) {
+        EXPECT_EQ(refused.reason().code, errc::bad_configuration);
+        EXPECT_NE(refused.reason().detail.find("ProcSubset=all"), std::string::npos);
+    }
+}
+
+TEST(local_process, the_offset_of_the_boot_clock_is_found_among_the_others) {
+    EXPECT_EQ(local::parse_boottime_offset("monotonic  7 0\nboottime  -100  500000000\n").value(),
+              -99'500ms);
+    EXPECT_FALSE(local::parse_boottime_offset("monotonic 7 0\n"));
+    EXPECT_FALSE(local::parse_boottime_offset(""));
+}
+
+TEST(local_process, a_shifted_clock_makes_another_time_base_of_the_same_boot) {
+    const local::time_base host{"id", 0ns};
+    const local::time_base shifted{"id", 5ns};
+    EXPECT_EQ(host.text(), "id");
+    EXPECT_EQ(shifted.text(), "id 5");
 }
 
 }  // namespace
