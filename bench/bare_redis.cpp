@@ -101,7 +101,9 @@ bare_redis::words bare_redis::release(const std::string& name, int owner) {
             redis::token_counter(),
             owner_text(owner),
             "publish",
-            "1700000000000"};
+            "1700000000000",
+            "1700000000000000",
+            redis::grant_channels(name)};
 }
 
 void bare_redis::append(const words& command) {

@@ -226,16 +226,15 @@ private:
 
     /// The key of a lock, or of what we know about one.
     void consider(std::string_view key) {
-        constexpr std::string_view sidecar = "holdfast_holds:";
-        if (key.starts_with(sidecar)) {
-            add_owner_of(key.substr(sidecar.size()));
-        } else if (!key.starts_with("holdfast_")) {
+        if (auto name = name_in_holds_key(key)) {
+            add(*std::move(name));
+        } else if (!is_reserved(key)) {
             add(std::string{key});
         }
     }
 
-    /// A key beside that of a lock has the lock's name in it, or the name in braces. Both names may be
-    /// in use; which of them is, their own keys tell.
+    /// A key of Redisson's beside that of a lock has the lock's name in it, or the name in braces. Both
+    /// names may be in use; which of them is, their own keys tell.
     void add_owner_of(std::string_view named) {
         if (named.size() > 2 && named.starts_with('{') && named.ends_with('}')) {
             add(std::string{named.substr(1, named.size() - 2)});

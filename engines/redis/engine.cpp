@@ -150,12 +150,18 @@ std::uint16_t redis_engine::slot_for(const std::string& key) const noexcept {
     return dialect_.clustered ? slot_of(key) : std::uint16_t{0};
 }
 
-/// Names whose keys a cluster would scatter over several servers.
-failure redis_engine::check_slot(std::string_view name, lock_kind kind) const {
+/// Names that look like a key of ours, and names whose keys a cluster would scatter over several
+/// servers.
+failure redis_engine::check_key(std::string_view name, lock_kind kind) const {
+    const auto key = dialect_.key_of(name);
+    if (is_reserved(key)) {
+        return {errc::invalid_name, "the name " + in_quotes(name) +
+                                        " is not for locks: keys that begin with holdfast_ or "
+                                        "redisson_lock_token: hold what is known about locks"};
+    }
     if (!dialect_.clustered) {
         return {};
     }
-    const auto key = dialect_.key_of(name);
     const bool fits = kind == lock_kind::latch ? latch_fits_one_slot(key) : fits_one_slot(key);
     if (fits) {
         return {};
@@ -205,7 +211,7 @@ void redis_engine::run(script_call what, std::uint16_t slot, call how, answered 
 
 void redis_engine::acquire(acquire_request request, call how, completion<acquire_reply> done) {
     if (refused(check_request(request, promises_), how, done) ||
-        refused(check_slot(request.name, request.kind), how, done)) {
+        refused(check_key(request.name, request.kind), how, done)) {
         return;
     }
     write_card(request.ttl);
@@ -296,7 +302,7 @@ void redis_engine::settle_unconfirmed(const acquire_request& request, std::int64
 
 void redis_engine::release(release_request request, call how, completion<release_reply> done) {
     if (refused(check_request(request, promises_), how, done) ||
-        refused(check_slot(request.name, request.kind), how, done)) {
+        refused(check_key(request.name, request.kind), how, done)) {
         return;
     }
     if (request.kind == lock_kind::fair_mutex) {
@@ -325,7 +331,7 @@ void redis_engine::release(release_request request, call how, completion<release
 
 void redis_engine::revoke(revoke_request request, call how, completion<revoke_reply> done) {
     if (refused(check_request(request, promises_), how, done) ||
-        refused(check_slot(request.name, lock_kind::mutex), how, done)) {
+        refused(check_key(request.name, lock_kind::mutex), how, done)) {
         return;
     }
     request.actor = shortened(request.actor, longest_remark);
@@ -336,8 +342,7 @@ void redis_engine::revoke(revoke_request request, call how, completion<revoke_re
 }
 
 void redis_engine::inspect(std::string name, call how, completion<inspect_reply> done) {
-    if (refused(check_name(name), how, done) ||
-        refused(check_slot(name, lock_kind::mutex), how, done)) {
+    if (refused(check_name(name), how, done) || refused(check_key(name, lock_kind::mutex), how, done)) {
         return;
     }
     inspect_name(catalogue_, name, how, std::move(done));
@@ -352,7 +357,7 @@ void redis_engine::list(list_request request, call how, completion<list_reply> d
 
 void redis_engine::latch(latch_request request, call how, completion<latch_reply> done) {
     if (refused(check_request(request, promises_), how, done) ||
-        refused(check_slot(request.name, lock_kind::latch), how, done)) {
+        refused(check_key(request.name, lock_kind::latch), how, done)) {
         return;
     }
     const auto key = dialect_.key_of(request.name);

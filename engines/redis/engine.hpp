@@ -53,7 +53,7 @@ public:
 private:
     using answered = std::function<void(connection::result)>;
 
-    [[nodiscard]] failure check_slot(std::string_view name, lock_kind kind) const;
+    [[nodiscard]] failure check_key(std::string_view name, lock_kind kind) const;
     [[nodiscard]] std::uint16_t slot_for(const std::string& key) const noexcept;
     /// Runs a script; the first reply is its answer. Tells the server its text if it does not know it.
     void run(script_call what, std::uint16_t slot, call how, answered done,

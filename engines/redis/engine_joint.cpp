@@ -16,7 +16,7 @@ bool redis_engine::acquires_together(const std::vector<std::string>& names) cons
     }
     const auto slot = slot_for(dialect_.key_of(names.front()));
     return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
-        return slot_for(dialect_.key_of(name)) == slot && !check_slot(name, lock_kind::mutex);
+        return slot_for(dialect_.key_of(name)) == slot && !check_key(name, lock_kind::mutex);
     });
 }
 

@@ -64,7 +64,7 @@ void redis_engine::renew(std::vector<renew_request> batch, call how,
         auto& error = all->replies[index].error;
         error = check_request(request, promises_);
         if (!error) {
-            error = check_slot(request.name, request.kind);
+            error = check_key(request.name, request.kind);
         }
         if (!error && late) {
             error = {errc::store_unavailable, "the deadline had passed before anything was sent"};

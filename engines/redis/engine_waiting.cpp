@@ -48,7 +48,8 @@ std::unique_ptr<subscription> redis_engine::watch(std::string name, lock_kind ki
 /// The question's number is the time when it was asked: the core knows whether it was its last.
 void redis_engine::on_grant(const std::string& name, std::string_view message) {
     const auto told = read_turn(message);
-    const auto owner = told ? owner_id::parse(told->owner) : std::nullopt;
+    const bool ours = told && told->key == dialect_.key_of(name);
+    const auto owner = ours ? owner_id::parse(told->owner) : std::nullopt;
     if (owner && callbacks_.turn_of) {
         callbacks_.turn_of(name, *owner,
                            turn_grant{told->first_token, told->token_count,
@@ -107,7 +108,8 @@ void redis_engine::on_turn(const std::string& name, const owner_id& owner, std::
     }
     std::optional<turn_grant> granted;
     std::unique_ptr<watches::listening> left;
-    if (const auto told = read_turn(message)) {
+    const auto told = read_turn(message);
+    if (told && told->owner == owner.text() && told->key == dialect_.key_of(name)) {
         const std::lock_guard lock{guard_};
         const auto found = in_line_.find(owner);
         // Only of the last question is it certain when it was asked.

@@ -226,9 +226,14 @@ std::optional<turn_message> read_turn(std::string_view message) {
         message.remove_prefix(message.empty() ? 0 : 1);
         return read.ec == std::errc{} && ends_well;
     };
-    const bool complete = take(told.question) && take(told.first_token.value) && take(told.token_count);
-    told.owner = message;
-    return complete ? std::optional{told} : std::nullopt;
+    const bool numbers = take(told.question) && take(told.first_token.value) && take(told.token_count);
+    const auto blank = message.find(' ');
+    if (!numbers || blank == std::string_view::npos) {
+        return std::nullopt;
+    }
+    told.owner = message.substr(0, blank);
+    told.key = message.substr(blank + 1);
+    return told;
 }
 
 script_call release_call(const release_request& request, const std::string& key, const dialect& how) {
@@ -240,6 +245,8 @@ script_call release_call(const release_request& request, const std::string& key,
         call.what = &scripts::lock_release();
         call.keys.add(key, holds_key(key), lock_channel(key), lock_wishes(key), counter_for(key, how));
         call.arguments.add(now_in_ms());
+        add_floor(call, how);
+        call.arguments.add(grant_channels(key));
         if (linger > 0) {
             call.arguments.add(linger);
         }

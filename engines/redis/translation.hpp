@@ -53,8 +53,10 @@ struct turn_message {
     std::int64_t question{};
     fencing_token first_token{};
     std::uint32_t token_count{};
-    /// Plain locks: whose wish it was, as text.
+    /// Whose wish it was, as text.
     std::string_view owner;
+    /// The lock that was granted. Names that differ may share a channel of Redisson's.
+    std::string_view key;
 };
 [[nodiscard]] std::optional<turn_message> read_turn(std::string_view message);
 

@@ -91,6 +91,29 @@ std::string suffixed(std::string_view name, std::string_view suffix) {
     return has_brace(name) ? joined(name, ":", suffix) : joined("{", name, "}:", suffix);
 }
 
+std::string own_key(std::string_view prefix, std::string_view name) {
+    return has_brace(name) ? joined(prefix, "::", name) : joined(prefix, ":{", name, "}");
+}
+
+bool is_reserved(std::string_view key) noexcept {
+    return key.starts_with("holdfast_") || key.starts_with("redisson_lock_token:");
+}
+
+std::optional<std::string> name_in_holds_key(std::string_view key) {
+    constexpr std::string_view mark = "holdfast_holds:";
+    if (!key.starts_with(mark)) {
+        return std::nullopt;
+    }
+    key.remove_prefix(mark.size());
+    if (key.starts_with(':')) {
+        return std::string{key.substr(1)};
+    }
+    if (key.size() > 2 && key.starts_with('{') && key.ends_with('}')) {
+        return std::string{key.substr(1, key.size() - 2)};
+    }
+    return std::nullopt;
+}
+
 std::string lock_channel(std::string_view name) {
     return prefixed("redisson_lock__channel", name);
 }
@@ -132,27 +155,31 @@ std::string redisson_token(std::string_view name) {
 }
 
 std::string holds_key(std::string_view name) {
-    return prefixed("holdfast_holds", name);
+    return own_key("holdfast_holds", name);
 }
 
 std::string fair_wishes(std::string_view name) {
-    return prefixed("holdfast_waiters", name);
+    return own_key("holdfast_waiters", name);
 }
 
 std::string lock_wishes(std::string_view name) {
-    return prefixed("holdfast_wishes", name);
+    return own_key("holdfast_wishes", name);
+}
+
+std::string grant_channels(std::string_view name) {
+    return own_key("holdfast_grants", name);
 }
 
 std::string grant_channel(std::string_view name, std::string_view client) {
-    return joined(lock_channel(name), ":", client);
+    return joined(grant_channels(name), ":", client);
 }
 
 std::string revocation_key(std::string_view name) {
-    return prefixed("holdfast_revoked", name);
+    return own_key("holdfast_revoked", name);
 }
 
 std::string latch_request_key(std::string_view name, std::string_view request) {
-    return joined(prefixed("holdfast_latch", name), ":", request);
+    return joined(own_key("holdfast_latch", name), ":", request);
 }
 
 std::string token_counter() {

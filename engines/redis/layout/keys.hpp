@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,13 @@ namespace holdfast::engines::redis {
 [[nodiscard]] std::string prefixed(std::string_view prefix, std::string_view name);
 /// `{name}:suffix`, or `name:suffix` when the name contains an opening brace, wherever it is.
 [[nodiscard]] std::string suffixed(std::string_view name, std::string_view suffix);
+
+/// `prefix:{name}`, or `prefix::name` when the name contains an opening brace: no two names share one.
+/// (`prefixed` and `suffixed` give `foo` and `{foo}` the same key; there we cannot differ from
+/// Redisson.)
+[[nodiscard]] std::string own_key(std::string_view prefix, std::string_view name);
+/// Whether a lock at `key` could be taken for a key of ours, or for a counter of tokens.
+[[nodiscard]] bool is_reserved(std::string_view key) noexcept;
 
 // Redisson's.
 [[nodiscard]] std::string lock_channel(std::string_view name);
@@ -32,11 +40,14 @@ namespace holdfast::engines::redis {
 // Ours.
 /// What we know about the holders of a name: tokens, since when.
 [[nodiscard]] std::string holds_key(std::string_view name);
+/// The name whose `holds_key` this is; nothing for other keys.
+[[nodiscard]] std::optional<std::string> name_in_holds_key(std::string_view key);
 /// What those in the line of a fair lock want to be granted when it is their turn.
 [[nodiscard]] std::string fair_wishes(std::string_view name);
 /// Who wants to be given a plain lock when it is released.
 [[nodiscard]] std::string lock_wishes(std::string_view name);
-/// Where a client hears that it was given a plain lock.
+/// Where a client hears that it was given a plain lock: the name's part, `:` and the client's id.
+[[nodiscard]] std::string grant_channels(std::string_view name);
 [[nodiscard]] std::string grant_channel(std::string_view name, std::string_view client);
 [[nodiscard]] std::string revocation_key(std::string_view name);
 /// Remembers that a latch operation was carried out, so that it counts once.

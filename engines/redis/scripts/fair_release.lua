@@ -6,7 +6,7 @@
 --       token counter
 -- ARGV  owner, publish command, linger in ms (0: none), wait in ms (as for fair_acquire), token floor
 -- Returns {1, waiters in line}, or {0, 0} when the owner did not have it
--- Tells `0`, or `granted <number of the question> <first token> <number of tokens>`
+-- Tells `0`, or `granted <number of the question> <first token> <number of tokens> <owner> <lock>`
 
 local lock, queue, timeouts, holds, channel_base, wishes, counter = unpack(KEYS)
 local owner, publish, linger, wait, floor = unpack(ARGV)
@@ -47,7 +47,8 @@ if wish then
         local first = take_tokens(counter, count, tonumber(floor), 0)
         local terms = string.format('%d ', first) .. count
         write_hold(lock, holds, head, ttl, terms .. string.format(' %d', now), head, '1')
-        redis.call(publish, told_at, 'granted ' .. question .. ' ' .. terms)
+        redis.call(publish, told_at,
+            'granted ' .. question .. ' ' .. terms .. ' ' .. head .. ' ' .. lock)
         if not several then
             return {1, 0}
         end

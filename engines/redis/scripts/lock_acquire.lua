@@ -25,7 +25,7 @@ end
 
 -- One that asks again keeps its place. Without memory for it there is no wish.
 local function make_wish()
-    local wish = table.concat({owner, claim.ttl, claim.count, ARGV[4],
+    local wish = table.concat({owner, claim.ttl, claim.count,
         string.format('%d', now_ms() + lasts), question, counter}, ' ')
     local place, count = wish_of(owner, wishes)
     local written

@@ -2,15 +2,15 @@
 -- that it is free, as Redisson does; or leaves it behind for a while in nobody's name (`linger`). For
 -- an owner that does not have the lock: takes back its wish.
 --
--- KEYS  lock, holds, channel (followed by `:` and a client's id: where that one is told), list of
---       wishes, token counter
--- ARGV  owner, publish command, now (ms, for display); linger in ms, if any
+-- KEYS  lock, holds, channel, list of wishes, token counter
+-- ARGV  owner, publish command, now (ms, for display), token floor, channels of grants (followed by `:`
+--       and a client's id: where that one is told); linger in ms, if any
 -- Returns {1, clients told}, or {0, 0} when the owner does not have it. One that was given the lock
 --         does not count: it waits no more
--- Tells `0`, or `granted <number of the question> <first token> <number of tokens> <owner>`
+-- Tells `0`, or `granted <number of the question> <first token> <number of tokens> <owner> <lock>`
 
 local lock, holds, channel, wishes, counter = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local owner, publish, now, linger = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local owner, publish, now, floor, grants, linger = unpack(ARGV)
 
 local fields = redis.pcall('HMGET', lock, owner, 'mode')
 -- Not our kind of key is not our lock.
@@ -37,12 +37,14 @@ if mine and not linger then
         redis.call('DEL', lock, holds, wishes)
     end
     while waiting[1] do
-        local waiter, client, ttl, count, floor, alive_until, question, its_counter =
-            string.match(waiting[1], '^(([^ ]+):[^ ]+) (%d+) (%d+) (%d+) (%d+) (%d+) (.+)$')
-        local told_at = channel .. ':' .. (client or '')
+        local waiter, client, ttl, count, alive_until, question, its_counter =
+            string.match(waiting[1], '^(([^ ]+):[^ ]+) (%d+) (%d+) (%d+) (%d+) (.+)$')
+        local told_at = grants .. ':' .. (client or '')
         -- A list of one goes in time by itself.
         local alive = not several or now_ms() < tonumber(alive_until or 0)
         if its_counter == counter and waiter ~= owner and alive and hears(publish, told_at) then
+            -- The floor of the one that releases: its connection is to the server as it is now, the
+            -- waiter's wish may come from before a loss of data.
             local first = take_tokens(counter, count, tonumber(floor), 0)
             if math.floor(first / count) % 16 == 0 then
                 break
@@ -52,7 +54,8 @@ if mine and not linger then
             end
             local terms = string.format('%d ', first) .. count .. ' '
             write_hold(lock, holds, waiter, ttl, terms .. now, waiter, '1')
-            redis.call(publish, told_at, 'granted ' .. question .. ' ' .. terms .. waiter)
+            redis.call(publish, told_at,
+                'granted ' .. question .. ' ' .. terms .. waiter .. ' ' .. lock)
             return {1, 0}
         end
         redis.call('LPOP', wishes)

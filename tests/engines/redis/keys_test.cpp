@@ -1,5 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
 #include <redis/layout/keys.hpp>
 
 namespace holdfast::engines::redis {
@@ -59,17 +65,118 @@ TEST(redis_keys, a_latchs_channel_always_gets_braces) {
     EXPECT_EQ(latch_channel("{shop}:gate"), "redisson_countdownlatch__channel__{{shop}:gate}");
 }
 
-TEST(redis_keys, our_own_keys_follow_the_same_rule) {
+TEST(redis_keys, our_own_keys_tell_a_name_from_the_same_in_braces) {
     EXPECT_EQ(holds_key("stock"), "holdfast_holds:{stock}");
-    EXPECT_EQ(holds_key("{shop}:stock"), "holdfast_holds:{shop}:stock");
+    EXPECT_EQ(holds_key("{stock}"), "holdfast_holds::{stock}");
+    EXPECT_EQ(holds_key("{shop}:stock"), "holdfast_holds::{shop}:stock");
+    EXPECT_EQ(grant_channel("stock", "7c6b2a4e"), "holdfast_grants:{stock}:7c6b2a4e");
+    EXPECT_EQ(grant_channel("{stock}", "7c6b2a4e"), "holdfast_grants::{stock}:7c6b2a4e");
     EXPECT_EQ(revocation_key("stock"), "holdfast_revoked:{stock}");
     EXPECT_EQ(latch_request_key("gate", "r1"), "holdfast_latch:{gate}:r1");
     EXPECT_EQ(card_key("7c6b2a4e"), "holdfast_card:{7c6b2a4e}");
     EXPECT_EQ(client_channel("7c6b2a4e"), "holdfast_client:{7c6b2a4e}");
 }
 
+TEST(redis_keys, a_name_is_found_again_in_the_key_of_its_holds) {
+    for (const std::string_view name :
+         {"stock", "{stock}", "{shop}:stock", "a}b", "a{b", ":", "::", "{}", "{", "}", "größe"}) {
+        EXPECT_EQ(name_in_holds_key(holds_key(name)), name);
+    }
+    EXPECT_EQ(name_in_holds_key("stock"), std::nullopt);
+    EXPECT_EQ(name_in_holds_key("holdfast_waiters:{stock}"), std::nullopt);
+    EXPECT_EQ(name_in_holds_key("holdfast_holds:stock"), std::nullopt);
+}
+
+/// Names made of what keys are made of: braces, colons, whole keys, owners.
+class names_like_keys {
+public:
+    [[nodiscard]] std::string next() {
+        static const std::vector<std::string> pieces{"a",
+                                                     "b",
+                                                     "{",
+                                                     "}",
+                                                     "{}",
+                                                     ":",
+                                                     "::",
+                                                     "{a}",
+                                                     "{a}b",
+                                                     "a:b",
+                                                     " ",
+                                                     "0",
+                                                     "timeout",
+                                                     "größe",
+                                                     "库存",
+                                                     "e\xCC\x81",
+                                                     "🔒",
+                                                     "\xC2\xA0",
+                                                     "holds",
+                                                     "grants",
+                                                     "holdfast",
+                                                     "_",
+                                                     "uuid:1",
+                                                     "rwlock_timeout",
+                                                     "redisson_lock__channel:",
+                                                     "redisson_lock_queue:",
+                                                     "mode",
+                                                     std::string{owner}};
+        std::string name;
+        for (auto left = std::uniform_int_distribution{1, 5}(random_); left > 0; --left) {
+            name += pieces[std::uniform_int_distribution<std::size_t>{0, pieces.size() - 1}(random_)];
+        }
+        const auto shape = std::uniform_int_distribution{0, 19}(random_);
+        return shape == 0   ? std::string(1023, 'x') + name.front()
+               : shape == 1 ? "{" + name + "}"
+                            : name;
+    }
+
+private:
+    std::mt19937 random_{20261116};  // NOLINT: the same names every time
+};
+
+/// All that is ours for a name, with two clients and two owners.
+[[nodiscard]] std::vector<std::string> all_of_ours(const std::string& name) {
+    std::vector<std::string> keys{holds_key(name), fair_wishes(name), lock_wishes(name),
+                                  revocation_key(name)};
+    for (const std::string client :
+         {"7c6b2a4e-0000-4000-8000-000000000001", "7c6b2a4e-0000-4000-8000-000000000002"}) {
+        keys.push_back(grant_channel(name, client));
+        keys.push_back(latch_request_key(name, client + ":42"));
+        keys.push_back(latch_request_key(name, client + ":-7"));
+    }
+    return keys;
+}
+
+TEST(redis_keys, no_two_names_share_a_key_or_channel_of_ours) {
+    std::map<std::string, std::string> seen;
+    std::set<std::string> names;
+    names_like_keys source;
+    for (int round = 0; round < 20'000; ++round) {
+        const auto name = source.next();
+        if (!names.insert(name).second) {
+            continue;
+        }
+        for (auto& key : all_of_ours(name)) {
+            ASSERT_TRUE(is_reserved(key)) << "a lock could be called " << key;
+            const auto [where, added] = seen.emplace(std::move(key), name);
+            ASSERT_TRUE(added) << name << " and " << where->second << " share " << where->first;
+        }
+    }
+}
+
+TEST(redis_keys, what_has_no_name_is_out_of_every_name_s_reach) {
+    for (const auto& key : {token_counter(), token_counter(4711), redisson_token("stock"),
+                            card_key("7c6b2a4e"), client_channel("7c6b2a4e")}) {
+        EXPECT_TRUE(is_reserved(key)) << key;
+    }
+    for (const std::string_view name :
+         {"stock", "holdfast", "redisson_lock__channel:{a}", "{a}:timeout"}) {
+        EXPECT_FALSE(is_reserved(name)) << name;
+    }
+}
+
 TEST(redis_keys, everything_derived_from_a_fitting_name_is_in_its_slot) {
-    for (const std::string_view name : {"stock", "{shop}:stock", "a}b{c}", "x{y}z{", "größe"}) {
+    for (const std::string_view name :
+         {"stock", "{stock}", "{shop}:stock", "a}b{c}", "x{y}z{", "größe"}) {
         SCOPED_TRACE(name);
         ASSERT_TRUE(fits_one_slot(name));
         const auto slot = slot_of(name);
@@ -81,9 +188,9 @@ TEST(redis_keys, everything_derived_from_a_fitting_name_is_in_its_slot) {
         EXPECT_EQ(slot_of(reader_timeout(name, owner) + ":1"), slot);
         EXPECT_EQ(slot_of(semaphore_channel(name)), slot);
         EXPECT_EQ(slot_of(semaphore_timeouts(name)), slot);
-        EXPECT_EQ(slot_of(holds_key(name)), slot);
-        EXPECT_EQ(slot_of(revocation_key(name)), slot);
-        EXPECT_EQ(slot_of(latch_request_key(name, owner)), slot);
+        for (const auto& key : all_of_ours(std::string{name})) {
+            EXPECT_EQ(slot_of(key), slot) << key;
+        }
         EXPECT_EQ(slot_of(token_counter(slot)), slot);
     }
 }

@@ -289,6 +289,28 @@ TEST_F(redis_fair_lock, a_foreign_holder_is_waited_for) {
     EXPECT_LT(watch.elapsed(), recheck_bound);
 }
 
+/// Redisson gives both the same line and channels.
+TEST_F(redis_fair_lock, a_release_of_a_name_gives_nobody_the_same_name_in_braces) {
+    client third{address()};
+    auto held = fair_mutex{first_, "stock"}.acquire();
+    auto braced = fair_mutex{third, "{stock}"}.acquire();
+    auto waiting = in_background([this] {
+        return fair_mutex{second_, "{stock}"}.try_acquire_for(20s);
+    });
+    ASSERT_TRUE(line_becomes(1));
+    ASSERT_TRUE(head_listens());
+
+    held.release();
+
+    EXPECT_FALSE(is_there("stock"));
+    EXPECT_EQ(server_.cli({"HKEYS", "{stock}"}), braced.owner().text());
+    EXPECT_NE(waiting.wait_for(100ms), std::future_status::ready);
+    braced.release();
+    const auto got = waiting.get();
+    ASSERT_TRUE(got);
+    EXPECT_EQ(server_.cli({"HKEYS", "{stock}"}), got->owner().text());
+}
+
 }  // namespace
 
 }  // namespace holdfast::testing

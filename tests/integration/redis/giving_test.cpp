@@ -223,6 +223,24 @@ TEST_F(redis_giving, one_that_is_not_renewed_asks_for_itself) {
     EXPECT_FALSE(is_there(wishes_));
 }
 
+/// Redisson gives both the same channel; what is ours must not be shared.
+TEST_F(redis_giving, a_release_of_a_name_gives_nobody_the_same_name_in_braces) {
+    auto held = mutex{first_, "stock"}.acquire();
+    auto braced = mutex{third_, "{stock}"}.acquire();
+    auto waiting = in_background([this] { return mutex{second_, "{stock}"}.try_acquire_for(20s); });
+    ASSERT_TRUE(eventually([&] { return is_there("holdfast_wishes::{stock}"); }));
+
+    held.release();
+
+    EXPECT_FALSE(is_there("stock"));
+    EXPECT_EQ(server_.cli({"HKEYS", "{stock}"}), braced.owner().text());
+    EXPECT_NE(waiting.wait_for(100ms), std::future_status::ready);
+    braced.release();
+    const auto got = waiting.get();
+    ASSERT_TRUE(got);
+    EXPECT_EQ(server_.cli({"HKEYS", "{stock}"}), got->owner().text());
+}
+
 }  // namespace
 
 }  // namespace holdfast::testing

@@ -54,7 +54,7 @@ TEST_P(scripts_in_a_cluster, a_plain_lock_comes_and_goes) {
               "1");
     EXPECT_EQ(numbers_in(run(scripts::lock_release(),
                              {name, holds_key(name), lock_channel(name), lock_wishes(name), counter()},
-                             lock_release_arguments(alice, 0, "spublish"))),
+                             lock_release_arguments(alice, 0, "spublish", name))),
               released);
 }
 

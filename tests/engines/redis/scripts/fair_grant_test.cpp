@@ -10,8 +10,9 @@ protected:
         return acquire(owner, line::wants_it, asked);
     }
     std::int64_t last_token() { return std::stoll(text({"GET", token_counter()})); }
-    std::string granted_text(std::int64_t first, std::int64_t count = 1) {
-        return "granted " + question_ + " " + text_of(first) + " " + text_of(count);
+    std::string granted_text(const std::string& owner, std::int64_t first, std::int64_t count = 1) {
+        return "granted " + question_ + " " + text_of(first) + " " + text_of(count) + " " + owner +
+               " " + name;
     }
 };
 
@@ -22,7 +23,7 @@ TEST_F(fair_grants, the_first_in_line_is_given_the_lock_and_told_its_tokens) {
 
     EXPECT_EQ(release(alice), released);
 
-    EXPECT_EQ(message(bobs), granted_text(last_token() - 2, 3));
+    EXPECT_EQ(message(bobs), granted_text(bob, last_token() - 2, 3));
     EXPECT_EQ(text({"HGETALL", name}), bob + "\n1");
     expect_long_lease(name);
     EXPECT_EQ(text({"HKEYS", holds}), bob);
@@ -36,7 +37,7 @@ TEST_F(fair_grants, one_that_asks_all_the_same_gets_the_same_tokens) {
     release(alice);
     const auto told = message(bobs);
 
-    EXPECT_EQ(told, granted_text(token_of(wants_it(bob))));
+    EXPECT_EQ(told, granted_text(bob, token_of(wants_it(bob))));
     EXPECT_EQ(number({"EXISTS", queue, timeouts, wishes}), 0);
 }
 
@@ -85,7 +86,7 @@ TEST_F(fair_grants, one_that_gives_up_passes_on_what_it_was_granted) {
 
     EXPECT_EQ(release(bob), released);
 
-    EXPECT_EQ(message(carols), granted_text(last_token()));
+    EXPECT_EQ(message(carols), granted_text(carol, last_token()));
     EXPECT_EQ(text({"HKEYS", name}), carol);
 }
 
@@ -178,7 +179,7 @@ TEST_F(fair_grants, the_message_names_the_last_question) {
 
     release(alice);
 
-    EXPECT_EQ(message(bobs), granted_text(last_token()));
+    EXPECT_EQ(message(bobs), granted_text(bob, last_token()));
 }
 
 TEST_F(fair_grants, wishes_go_when_nobody_renews_them) {

@@ -88,8 +88,10 @@ inline const numbers released{1, 0};
     return {name, holds_key(name), lock_channel(name), lock_wishes(name), token_counter()};
 }
 [[nodiscard]] inline words lock_release_arguments(const std::string& owner, std::int64_t linger = 0,
-                                                  const std::string& publish = "publish") {
-    words all{owner, publish, since};
+                                                  const std::string& publish = "publish",
+                                                  const std::string& name = "stock",
+                                                  std::int64_t floor = 0) {
+    words all{owner, publish, since, text_of(floor), grant_channels(name)};
     if (linger > 0) {
         all.push_back(text_of(linger));
     }

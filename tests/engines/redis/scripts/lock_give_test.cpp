@@ -34,9 +34,9 @@ protected:
                     question, text_of(for_ms)});
     }
     numbers release(const std::string& owner, std::int64_t linger = 0,
-                    const std::string& publish = "publish") {
+                    const std::string& publish = "publish", std::int64_t floor = 0) {
         return numbers_in(run(scripts::lock_release(), lock_release_keys(name),
-                              lock_release_arguments(owner, linger, publish)));
+                              lock_release_arguments(owner, linger, publish, name, floor)));
     }
     [[nodiscard]] static redis_client grants_of(const std::string& owner) {
         return listener(grant_channel(name, client_of(owner)));
@@ -44,7 +44,7 @@ protected:
     std::int64_t last_token() { return std::stoll(text({"GET", token_counter()})); }
     static std::string granted_text(const std::string& owner, std::int64_t first,
                                     std::int64_t count = 1) {
-        return "granted 4711 " + text_of(first) + " " + text_of(count) + " " + owner;
+        return "granted 4711 " + text_of(first) + " " + text_of(count) + " " + owner + " " + name;
     }
     /// Whether the lock is free, and whoever waits was told so.
     void expect_free_for_all(redis_client& everybody) {
@@ -100,12 +100,13 @@ TEST_F(lock_gifts, tokens_keep_growing) {
     EXPECT_GT(token_of(acquire(carol)), given);
 }
 
-TEST_F(lock_gifts, a_counter_that_was_lost_starts_above_the_floor) {
+/// The waiter may have wished before the data was lost; the one that releases is connected since.
+TEST_F(lock_gifts, a_counter_that_was_lost_starts_above_the_floor_of_the_one_that_releases) {
     auto bobs = grants_of(bob);
     ASSERT_TRUE(granted(acquire(alice)));
-    ASSERT_TRUE(busy(wish(bob, {.floor = 1'700'000'000'000'000})));
-    redis({"DEL", token_counter()});
-    const auto answer = release(alice);
+    ASSERT_TRUE(busy(wish(bob)));
+    redis({"SET", token_counter(), "1600"});  // an old copy of it
+    const auto answer = release(alice, 0, "publish", 1'700'000'000'000'000);
     if (answer == released) {  // else it was one of those at which everybody has a chance
         EXPECT_EQ(text({"HKEYS", name}), bob);
     }
@@ -349,6 +350,31 @@ TEST_F(lock_gifts, a_sharded_channel_tells_as_well) {
     ASSERT_TRUE(busy(wish(bob)));
     EXPECT_EQ(release(alice, 0, "spublish"), released);
     EXPECT_EQ(message(bobs), granted_text(bob, last_token()));
+}
+
+/// Redisson gives both names the same channel.
+TEST_F(lock_gifts, a_wish_for_a_name_in_braces_is_not_one_for_the_name) {
+    const std::string braced = "{" + name + "}";
+    auto bobs = grants_of(bob);
+    auto bobs_braced = listener(grant_channel(braced, client_of(bob)));
+    auto everybody = listener(lock_channel(name));
+    ASSERT_TRUE(granted(acquire(alice)));
+    ASSERT_TRUE(granted(run(scripts::lock_acquire(), {braced, holds_key(braced), token_counter()},
+                            {carol, text_of(long_ttl), "1", "0", since})));
+    ASSERT_TRUE(busy(run(scripts::lock_acquire(),
+                         {braced, holds_key(braced), token_counter(), lock_wishes(braced)},
+                         {bob, text_of(long_ttl), "1", "0", since, "0", "4711", text_of(lasts)})));
+
+    EXPECT_EQ(release(alice), (numbers{1, 1}));
+
+    expect_free_for_all(everybody);
+    EXPECT_EQ(text({"HKEYS", braced}), carol);
+    EXPECT_EQ(numbers_in(run(scripts::lock_release(), lock_release_keys(braced),
+                             lock_release_arguments(carol, 0, "publish", braced))),
+              released);
+    EXPECT_TRUE(message(bobs_braced).ends_with(" " + bob + " " + braced));
+    EXPECT_EQ(text({"HKEYS", braced}), bob);
+    EXPECT_EQ(number({"EXISTS", name}), 0);
 }
 
 TEST_F(lock_gifts, without_memory_a_wish_is_forgotten_and_a_release_works) {
