@@ -26,9 +26,9 @@ bool call_order::wait(const ticket& place, clock::time_point deadline) {
     if (is_first(place)) {
         return true;
     }
-    ++waiting_;
-    const bool first = somebody_left_.wait_until(lock, deadline, [&] { return is_first(place); });
-    --waiting_;
+    sleeper& here = sleepers_[place.number];
+    const bool first = here.its_turn.wait_until(lock, deadline, [&] { return is_first(place); });
+    sleepers_.erase(place.number);
     return first;
 }
 
@@ -36,12 +36,21 @@ void call_order::leave(const ticket& place) {
     const std::lock_guard lock{mutex_};
     if (place.only) {
         std::erase(queues_[*place.only], place.number);
+        wake_front(*place.only);
     }
     for (const line each : place.several) {
         std::erase(queues_[each], place.number);
+        wake_front(each);
     }
-    if (waiting_ > 0) {
-        somebody_left_.notify_all();
+}
+
+/// It may have to wait in other lines yet; whoever is in front of it there wakes it again.
+void call_order::wake_front(line which) {
+    if (queues_[which].empty()) {
+        return;
+    }
+    if (const auto found = sleepers_.find(queues_[which].front()); found != sleepers_.end()) {
+        found->second.its_turn.notify_one();
     }
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <condition_variable>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string_view>
@@ -57,11 +58,16 @@ public:
 
 private:
     [[nodiscard]] bool is_first(const ticket& place) const;
+    void wake_front(line which);
+
+    /// One that waits for its turn, on its own: of a thousand only the next is woken.
+    struct sleeper {
+        std::condition_variable its_turn;
+    };
 
     std::mutex mutex_;
-    std::condition_variable somebody_left_;
     std::uint64_t last_number_{};
-    std::size_t waiting_{};
+    std::map<std::uint64_t, sleeper> sleepers_;
     std::array<std::vector<std::uint64_t>, lines> queues_;
 };
 

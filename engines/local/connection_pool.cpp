@@ -103,7 +103,7 @@ connection_pool::~connection_pool() {
 
 connection_pool::borrowed connection_pool::writer(clock::time_point deadline) {
     std::unique_lock lock{mutex_};
-    if (!given_back_.wait_until(lock, deadline, [this] { return !writer_.lent && !resting_; })) {
+    if (!writer_back_.wait_until(lock, deadline, [this] { return !writer_.lent && !resting_; })) {
         fail_late(path_);
     }
     open(writer_, deadline);
@@ -115,7 +115,7 @@ connection_pool::borrowed connection_pool::reader(clock::time_point deadline) {
     std::unique_lock lock{mutex_};
     slot* place = nullptr;
     const auto find = [&] { return !resting_ && (place = find_free_reader()) != nullptr; };
-    if (!given_back_.wait_until(lock, deadline, find)) {
+    if (!reader_back_.wait_until(lock, deadline, find)) {
         fail_late(path_);
     }
     open(*place, deadline);
@@ -148,11 +148,17 @@ void connection_pool::open(slot& place, clock::time_point deadline) {
 }
 
 void connection_pool::give_back(slot& place) noexcept {
+    bool resting = false;
     {
         const std::lock_guard lock{mutex_};
         place.lent = false;
+        resting = resting_;
     }
-    given_back_.notify_all();
+    // One connection is for one of those who wait; more would only find that it has gone again.
+    (&place == &writer_ ? writer_back_ : reader_back_).notify_one();
+    if (resting) {
+        all_back_.notify_all();
+    }
 }
 
 void connection_pool::rest() {
@@ -162,7 +168,7 @@ void connection_pool::rest() {
         return !writer_.lent && std::none_of(readers_.begin(), readers_.end(),
                                              [](const slot& each) { return each.lent; });
     };
-    if (given_back_.wait_until(lock, clock::now() + fork_patience, all_back)) {
+    if (all_back_.wait_until(lock, clock::now() + fork_patience, all_back)) {
         writer_.connection.reset();
         for (slot& each : readers_) {
             each.connection.reset();
@@ -174,7 +180,8 @@ void connection_pool::rest() {
 
 void connection_pool::resume_in_parent() {
     resume_in_child();
-    given_back_.notify_all();
+    writer_back_.notify_all();
+    reader_back_.notify_all();
 }
 
 void connection_pool::resume_in_child() {

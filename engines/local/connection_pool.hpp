@@ -74,7 +74,10 @@ private:
     /// Device and inode of the file, to recognise it by.
     std::pair<std::uint64_t, std::uint64_t> file_;
     std::mutex mutex_;
-    std::condition_variable given_back_;
+    /// Each for those who want such a connection, and for a fork that waits for all of them.
+    std::condition_variable writer_back_;
+    std::condition_variable reader_back_;
+    std::condition_variable all_back_;
     bool resting_{};
     slot writer_;
     std::array<slot, most_readers> readers_;

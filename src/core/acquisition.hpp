@@ -24,6 +24,8 @@ struct contention_settings {
     clock::duration line_patience{std::chrono::seconds{5}};
     /// The store may give a plain lock that is released to one who waits for it.
     bool store_hands_over{};
+    /// How many of the waiters for permits or a share of one name ask the store at the same time.
+    std::uint32_t most_asking{32};
     clock::duration shortest_pause{std::chrono::milliseconds{1}};
     clock::duration longest_backoff{std::chrono::milliseconds{500}};
 };
@@ -71,6 +73,8 @@ public:
     void restart(const owner_id& owner);
 
     [[nodiscard]] bool asking() const noexcept { return state_ == state::asking; }
+    /// The store has said "busy", and was not asked again since.
+    [[nodiscard]] bool waiting() const noexcept { return state_ == state::waiting; }
     /// When to call `on_wake`; `time_point::max()` while a request is under way.
     [[nodiscard]] clock::time_point wake_at() const noexcept { return wake_at_; }
     /// Somebody else has the lock, as far as the store said.

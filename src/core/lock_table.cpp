@@ -59,7 +59,8 @@ void lock_table::tidy(const std::string& name) {
     }
     auto& record = found->second;
     const auto* here = record.waiting.get();
-    const bool busy = here != nullptr && (!here->queue.empty() || !here->contests.empty());
+    const bool busy =
+        here != nullptr && (!here->queue.empty() || !here->contests.empty() || !here->standing.empty());
     // Once begun, watching goes on as long as anybody waits: they will need it again.
     const bool wanted = busy && record.kind != lock_kind::fair_mutex &&
                         (record.watched || std::any_of(here->contests.begin(), here->contests.end(),
@@ -107,6 +108,14 @@ waiter_id lock_table::acquire(const claim& what, clock::time_point now) {
         timers_.arm(who.deadline, *what.deadline);
     }
     auto& record = record_of(what.name, what.kind);
+    if (what.asks_in_turn()) {
+        line_of(record).standing.push_back(id);
+        let_some_ask(what.name, now);
+        if (who.own_contest == 0) {
+            tell(event_kind::contended, what.name, client_, {});
+        }
+        return id;
+    }
     if (!what.queues_here()) {
         start_contest(record, who, now, now);
         return id;
@@ -146,11 +155,11 @@ void lock_table::on_hint(const std::string& name, clock::time_point now) {
     const auto contests = found->second.waiting->contests;  // asking may end some of them
     for (const auto id : contests) {
         const auto who = contests_.find(id);
-        if (who != contests_.end() && !who->second->reads()) {
+        if (who != contests_.end() && !who->second->in_turn) {
             step(*who->second, who->second->way.on_hint(), now);
         }
     }
-    send_scout(name, now);
+    let_first_ask(name, now);
 }
 
 void lock_table::on_turn(const std::string& name, const owner_id& owner,

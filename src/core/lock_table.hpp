@@ -47,6 +47,9 @@ struct claim {
     [[nodiscard]] bool queues_here() const noexcept {
         return mode == claim_mode::exclusive && kind != lock_kind::fair_mutex;
     }
+    /// Whether only some of those who wait here ask the store. Everybody needs a grant of its own, but
+    /// what one of them is told holds for the others.
+    [[nodiscard]] bool asks_in_turn() const noexcept { return mode != claim_mode::exclusive && wait; }
 };
 
 struct unreleased_lock {
@@ -61,10 +64,11 @@ struct unreleased_lock {
 /// no clock, thread or store, so the runtime and the simulator drive the very same code.
 ///
 /// Exclusive claims on one name share a `local_queue` and one contender at the store. Shared claims and
-/// permits contend one by one; when a name may have become free, one reader asks for all. A grant
-/// becomes a tenure (renewed, see `renewal`) with one hold at a time on it; a hand-over passes its
-/// record on, at once or to whoever takes it first. A hold that is lost stays on record until its
-/// holder lets go.
+/// permits contend one by one, in the order they came, a few at a time (`asks_in_turn`): "busy" keeps
+/// those from asking who want as much or more, a grant lets more of them ask, and when a name may have
+/// become free the first asks. A grant becomes a tenure (renewed, see `renewal`) with one hold at a
+/// time on it; a hand-over passes its record on, at once or to whoever takes it first. A hold that is
+/// lost stays on record until its holder lets go.
 ///
 /// Not thread-safe: the caller serialises.
 class lock_table {
@@ -201,9 +205,17 @@ private:
     void ask(contest& who, clock::time_point now);
     void settle(contest& who, acquisition::verdict verdict, const engines::acquire_reply& reply,
                 clock::time_point now);
-    void send_scout(const std::string& name, clock::time_point now);
-    void after_scouting(contest_id who, const std::string& name, acquisition::verdict verdict,
-                        const engines::acquire_reply& reply, clock::time_point now);
+    void let_some_ask(const std::string& name, clock::time_point now);
+    void let_first_ask(const std::string& name, clock::time_point now);
+    void let_more_ask(line& here, clock::time_point now);
+    void let_smaller_ask(const line& here, const engines::acquire_request& refused,
+                         clock::time_point now);
+    void after_asking(contest_id who, const engines::acquire_request& asked,
+                      acquisition::verdict verdict, const engines::acquire_reply& reply,
+                      clock::time_point now);
+    [[nodiscard]] std::size_t count_asking(const line& here) const;
+    [[nodiscard]] bool is_refused(const line& here, const claim& what) const;
+    [[nodiscard]] std::uint32_t most_asking(const line& here) const;
     void settle_late_grant(contest& who, clock::time_point now);
     void settle_grant(contest& who, const engines::acquire_reply& reply, clock::time_point now);
     [[nodiscard]] bool settle_without_grant(contest& who, acquisition::verdict verdict,

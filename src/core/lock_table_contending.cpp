@@ -30,6 +30,7 @@ void lock_table::start_contest(name_record& where, const waiter& first, clock::t
         where.busy_with = id;
     } else {
         who.sole = first.id;
+        who.in_turn = first.what.asks_in_turn();
         waiters_.at(first.id)->own_contest = id;
     }
     if (not_before > now) {
@@ -94,63 +95,132 @@ void lock_table::on_acquire_reply(request_id id, const engines::acquire_reply& r
     const auto found = contests_.find(request->of);
     if (found != contests_.end()) {
         auto& who = *found->second;
-        const bool scouted = std::exchange(who.scout, false);
-        const auto name = who.name;
+        const auto asked =
+            who.in_turn ? std::optional{who.way.claim()} : std::optional<engines::acquire_request>{};
         const auto verdict = who.way.on_reply(reply, now, jitter());
         settle(who, verdict, reply, now);
-        if (scouted) {
-            after_scouting(request->of, *name, verdict, reply, now);
+        if (asked) {
+            after_asking(request->of, *asked, verdict, reply, now);
         }
     }
 }
 
-/// Readers are let in all or none, so of those who wait here one asks, and the others follow it in: a
-/// thousand who ask after every writer would keep the store busy with refusals.
-void lock_table::send_scout(const std::string& name, clock::time_point now) {
+std::uint32_t lock_table::most_asking(const line& here) const {
+    return std::min(here.window, settings_.contention.most_asking);
+}
+
+/// Those in trouble count: a store that does not answer is not asked by more of them.
+std::size_t lock_table::count_asking(const line& here) const {
+    return static_cast<std::size_t>(
+        std::count_if(here.contests.begin(), here.contests.end(), [this](contest_id id) {
+            const auto& who = *contests_.at(id);
+            return who.in_turn && !who.way.waiting();
+        }));
+}
+
+/// Whether the store has told one who wants no more than this that it is busy.
+bool lock_table::is_refused(const line& here, const claim& what) const {
+    return std::any_of(here.contests.begin(), here.contests.end(), [&](contest_id id) {
+        const auto& who = *contests_.at(id);
+        const auto& asked = who.way.claim();
+        return who.in_turn && who.way.waiting() && asked.mode == what.mode &&
+               asked.limit == what.limit && asked.permits <= what.permits;
+    });
+}
+
+/// Of a thousand threads that want permits or a share of one name, a few ask: all at once they would
+/// keep the store busy with refusals. As long as somebody stands here, somebody contends.
+void lock_table::let_some_ask(const std::string& name, clock::time_point now) {
+    const auto found = names_.find(name);
+    if (found == names_.end() || !found->second.waiting || shut_down_) {
+        return;
+    }
+    auto& here = *found->second.waiting;
+    while (!here.standing.empty() && count_asking(here) < most_asking(here)) {
+        const auto next = std::find_if(here.standing.begin(), here.standing.end(), [&](waiter_id id) {
+            return !is_refused(here, waiters_.at(id)->what);
+        });
+        if (next == here.standing.end()) {
+            return;
+        }
+        const auto& who = *waiters_.at(*next);
+        here.standing.erase(next);
+        start_contest(found->second, who, now, now);
+    }
+}
+
+/// The name may have become free: the first of those who ask in turn finds out for the others.
+void lock_table::let_first_ask(const std::string& name, clock::time_point now) {
     const auto found = names_.find(name);
     if (found == names_.end() || !found->second.waiting) {
         return;
     }
     for (const auto id : found->second.waiting->contests) {
         auto& who = *contests_.at(id);
-        const auto waits = waiters_.find(who.sole);
-        if (!who.reads() || waits == waiters_.end() || !waits->second->what.wait) {
+        if (!who.in_turn || !waiters_.contains(who.sole)) {
             continue;
         }
         step(who, who.way.on_hint(), now);
         if (who.way.asking()) {
-            who.scout = true;
             return;
         }
     }
 }
 
-void lock_table::after_scouting(contest_id who, const std::string& name, acquisition::verdict verdict,
-                                const engines::acquire_reply& reply, clock::time_point now) {
-    if (const auto found = contests_.find(who);
-        found != contests_.end() && found->second->way.asking()) {
-        found->second->scout = true;  // it was told again meanwhile
-        return;
-    }
-    using outcome = engines::acquire_reply::outcome;
-    if (reply.result == outcome::busy && verdict == acquisition::verdict::nothing) {
-        return;  // for all of them
-    }
-    if (verdict != acquisition::verdict::granted) {
-        // It does not know, or was told again and has left.
-        send_scout(name, now);
-        return;
-    }
-    const auto found = names_.find(name);
-    if (found == names_.end() || !found->second.waiting || planted(bug::scout_tells_nobody)) {
-        return;
-    }
-    for (const auto id : found->second.waiting->contests) {
-        auto& other = *contests_.at(id);
-        if (other.reads()) {
-            step(other, other.way.on_hint(), now);
+/// One of them was granted it: there may be more.
+void lock_table::let_more_ask(line& here, clock::time_point now) {
+    for (const auto id : here.contests) {
+        auto& who = *contests_.at(id);
+        if (who.in_turn && who.way.waiting() && count_asking(here) < most_asking(here)) {
+            step(who, who.way.on_hint(), now);
         }
     }
+}
+
+/// What is too little for one may do for another.
+void lock_table::let_smaller_ask(const line& here, const engines::acquire_request& refused,
+                                 clock::time_point now) {
+    for (const auto id : here.contests) {
+        auto& who = *contests_.at(id);
+        if (who.in_turn && who.way.waiting() && who.way.claim().permits < refused.permits) {
+            step(who, who.way.on_hint(), now);
+            return;
+        }
+    }
+}
+
+/// What the answer to one of those who ask in turn means for the others.
+void lock_table::after_asking(contest_id who, const engines::acquire_request& asked,
+                              acquisition::verdict verdict, const engines::acquire_reply& reply,
+                              clock::time_point now) {
+    const auto found = names_.find(asked.name);
+    if (found == names_.end() || !found->second.waiting) {
+        return;
+    }
+    auto& here = *found->second.waiting;
+    const auto contender = contests_.find(who);
+    if (contender != contests_.end() && contender->second->way.asking()) {
+        return;  // it was told of something meanwhile, and asks again
+    }
+    if (verdict == acquisition::verdict::granted) {
+        // Readers are let in all or none. Of permits there may be one more, or many.
+        here.window = asked.mode == claim_mode::shared || here.window > line::unlimited / 2
+                          ? line::unlimited
+                          : 2 * here.window;
+        if (planted(bug::grant_lets_nobody_ask)) {
+            return;
+        }
+        let_more_ask(here, now);
+    } else if (reply.result == engines::acquire_reply::outcome::busy &&
+               verdict == acquisition::verdict::nothing) {
+        here.window = 1;
+        let_smaller_ask(here, asked, now);
+    } else {
+        // It does not know, or was told of something and has left.
+        here.window = 1;
+        let_first_ask(asked.name, now);
+    }
+    let_some_ask(asked.name, now);
 }
 
 void lock_table::settle(contest& who, acquisition::verdict verdict, const engines::acquire_reply& reply,
@@ -237,7 +307,15 @@ bool lock_table::settle_without_grant(contest& who, acquisition::verdict verdict
     const auto trouble = who.way.trouble();
     const bool refused = verdict == acquisition::verdict::failed;
     const bool out_of_patience =
-        trouble && now - who.way.trouble_since() >= settings_.contention.outage_patience;
+        trouble && !refused && now - who.way.trouble_since() >= settings_.contention.outage_patience;
+    if (who.in_turn && out_of_patience) {
+        // Those who have not asked yet know no better.
+        for (const auto one : std::vector{names_.at(*who.name).waiting->standing}) {
+            if (!waiters_.at(one)->what.deadline) {
+                finish_waiter(one, trouble, now);
+            }
+        }
+    }
     for (const auto one : waiters_of(who)) {
         const auto& waits = waiters_.at(one)->what;
         if (refused || !waits.wait || (out_of_patience && !waits.deadline)) {
@@ -298,7 +376,18 @@ const local_queue& lock_table::queue_of(const contest& who) const {
 
 /// Why a call that ran out of time did not get the lock.
 failure lock_table::reason_to_give_up(const waiter& who) const {
-    const auto id = who.what.queues_here() ? names_.at(who.what.name).busy_with : who.own_contest;
+    const auto& where = names_.at(who.what.name);
+    if (who.own_contest == 0 && who.what.asks_in_turn()) {
+        // Nothing was asked for it, so nothing is in doubt. Others may know that the store is in
+        // trouble.
+        for (const auto id : where.waiting->contests) {
+            if (const auto& ahead = *contests_.at(id); ahead.in_turn && ahead.way.trouble()) {
+                return ahead.way.trouble();
+            }
+        }
+        return {errc::busy, "others of this process wanted it before"};
+    }
+    const auto id = who.what.queues_here() ? where.busy_with : who.own_contest;
     if (const auto found = contests_.find(id); found != contests_.end()) {
         const auto& way = found->second->way;
         if (way.trouble()) {
@@ -324,6 +413,9 @@ void lock_table::finish_waiter(waiter_id who, const failure& why, clock::time_po
     if (record.waiting && record.waiting->queue.remove(who)) {
         offer_again(record, now);
     }
+    if (record.waiting && left.own_contest == 0 && left.what.asks_in_turn()) {
+        std::erase(record.waiting->standing, who);
+    }
     const auto id = left.what.queues_here() ? record.busy_with : left.own_contest;
     if (const auto found = contests_.find(id); found != contests_.end()) {
         auto& contender = *found->second;
@@ -336,6 +428,9 @@ void lock_table::finish_waiter(waiter_id who, const failure& why, clock::time_po
     }
     tell(event_kind::not_acquired, left.what.name, client_, {}, now - left.since, why);
     actions_.emplace_back(finish_acquire{who, why, {}, {}, {}});
+    if (left.what.asks_in_turn() && !planted(bug::place_of_asker_not_taken)) {
+        let_some_ask(left.what.name, now);
+    }
     tidy(left.what.name);
 }
 

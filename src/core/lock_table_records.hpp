@@ -3,6 +3,7 @@
 #include <core/lock_table.hpp>
 
 #include <algorithm>
+#include <limits>
 
 /// What `lock_table` remembers. Only for its own source files.
 namespace holdfast::core {
@@ -29,8 +30,8 @@ struct lock_table::contest {
     timer wake;
     /// The waiter it works for; zero: whoever is at the front of the name's queue.
     waiter_id sole{};
-    /// Asks on behalf of all readers who wait here.
-    bool scout{};
+    /// One of those who ask in turn.
+    bool in_turn{};
 
     contest(contest_id number, shared_name where, acquisition machine, shared_terms asked)
         : id{number},
@@ -39,7 +40,6 @@ struct lock_table::contest {
           how{std::move(asked)},
           wake{number} {}
     [[nodiscard]] bool for_queue() const noexcept { return sole == 0; }
-    [[nodiscard]] bool reads() const noexcept { return way.claim().mode == claim_mode::shared; }
 };
 
 /// Something on its way back to the store.
@@ -70,6 +70,12 @@ struct lock_table::line {
     local_queue queue;
     /// Everybody who contends for this name.
     std::vector<contest_id> contests;
+    /// Those who ask in turn and have not asked yet, in the order they came.
+    std::vector<waiter_id> standing;
+    /// How many of those who ask in turn may do so now, within `most_asking`. One after "busy", more
+    /// with every grant.
+    std::uint32_t window{unlimited};
+    static constexpr std::uint32_t unlimited = std::numeric_limits<std::uint32_t>::max();
 };
 
 }  // namespace holdfast::core

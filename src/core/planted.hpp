@@ -20,7 +20,8 @@ enum class bug : std::uint8_t {
     wish_kept,                    ///< one who gave up may still be given the lock by the store
     offer_ends_with_the_front,    ///< the one who was told it is free leaves, nobody else is told
     vacancy_kept,                 ///< everybody who waited leaves, what is free here is not given back
-    scout_tells_nobody,           ///< the reader who asks for all is let in, the others sleep on
+    grant_lets_nobody_ask,        ///< one who asks in turn is let in, the others sleep on
+    place_of_asker_not_taken,     ///< one who asks in turn gives up, nobody asks in its place
     resend_with_new_owner,        ///< after an unknown outcome, asks again as somebody else
     hint_while_asking_dropped,    ///< a notification during a request is forgotten
     no_recheck_after_watch,       ///< sleeps without asking again once the watch is in place

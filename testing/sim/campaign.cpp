@@ -74,18 +74,28 @@ campaign_result run(const campaign& what) {
 
 const std::vector<std::string_view>& bug_names() {
     // In the order of `core::bug`, without `none`.
-    static const std::vector<std::string_view> names{
-        "deadline_from_receipt",     "turn_from_receipt",
-        "deadline_ignored",          "gone_means_renewed",
-        "renewal_outlives_release",  "handover_keeps_token",
-        "handover_overruns_block",   "cancelled_waiter_stays",
-        "abandoned_grant_kept",      "wish_kept",
-        "offer_ends_with_the_front", "vacancy_kept",
-        "scout_tells_nobody",        "resend_with_new_owner",
-        "hint_while_asking_dropped", "no_recheck_after_watch",
-        "release_assumed",           "store_release_ignores_owner",
-        "store_renewal_recreates",   "store_forgets_to_notify",
-        "store_token_repeats"};
+    static const std::vector<std::string_view> names{"deadline_from_receipt",
+                                                     "turn_from_receipt",
+                                                     "deadline_ignored",
+                                                     "gone_means_renewed",
+                                                     "renewal_outlives_release",
+                                                     "handover_keeps_token",
+                                                     "handover_overruns_block",
+                                                     "cancelled_waiter_stays",
+                                                     "abandoned_grant_kept",
+                                                     "wish_kept",
+                                                     "offer_ends_with_the_front",
+                                                     "vacancy_kept",
+                                                     "grant_lets_nobody_ask",
+                                                     "place_of_asker_not_taken",
+                                                     "resend_with_new_owner",
+                                                     "hint_while_asking_dropped",
+                                                     "no_recheck_after_watch",
+                                                     "release_assumed",
+                                                     "store_release_ignores_owner",
+                                                     "store_renewal_recreates",
+                                                     "store_forgets_to_notify",
+                                                     "store_token_repeats"};
     return names;
 }
 

@@ -74,6 +74,7 @@ void context::draw_numbers() {
     numbers.handover.fleeting = one_of(1ms, 1000ms);
     numbers.longest_awakening = one_of(50us, 2000us, 20000us);
     contention.store_hands_over = random.one_in(2);
+    contention.most_asking = one_of(1U, 2U, 32U);
 }
 
 void context::draw_bounds() {
