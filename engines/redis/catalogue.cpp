@@ -113,7 +113,7 @@ void add_cards(const std::shared_ptr<const catalogue>& from, std::vector<lock_in
 void describe(const catalogue& from, const std::string& name, call how,
               std::function<void(inspect_reply, bool there)> done) {
     const auto key = from.words.key_of(name);
-    auto script = inspect_call(key);
+    auto script = inspect_call(key, from.words);
     script.then.add("PUBSUB", from.words.publish == "spublish" ? "SHARDNUMSUB" : "NUMSUB",
                     channel_of(lock_kind::mutex, key), channel_of(lock_kind::shared_mutex, key),
                     channel_of(lock_kind::semaphore, key));

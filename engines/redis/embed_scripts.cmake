@@ -10,9 +10,10 @@ cmake_minimum_required(VERSION 3.25)
 set(HOLDFAST_REDIS_SCRIPTS
     lock_acquire lock_acquire_all lock_release lock_renew
     fair_acquire fair_release
-    read_acquire read_release read_renew
-    write_acquire write_release
+    read_acquire read_renew
+    write_acquire read_write_release
     permit_acquire permit_release permit_renew
+    moving_extend moving_release moving_permits
     latch
     revoke inspect)
 set(HOLDFAST_REDIS_PRELUDES

@@ -4,6 +4,7 @@
 #include <redis/errors.hpp>
 #include <redis/examination.hpp>
 #include <redis/layout/keys.hpp>
+#include <redis/moving.hpp>
 
 #include <algorithm>
 #include <thread>
@@ -308,24 +309,29 @@ void redis_engine::release(release_request request, call how, completion<release
     if (request.kind == lock_kind::fair_mutex) {
         leave_line(request.owner);
     }
-    auto key = dialect_.key_of(request.name);
+    const auto key = dialect_.key_of(request.name);
     if (request.linger.count() > 0) {
         leaves_locks_ = true;
     }
-    const auto slot = slot_for(key);
-    auto script = release_call(request, key, dialect_);
     const auto kind = request.mode == claim_mode::permit ? lock_kind::semaphore : request.kind;
-    run(std::move(script), slot, how,
-        [this, kind, key = std::move(key), done = std::move(done)](connection::result result) {
-            auto reply = read(result, release_answer);
-            if (reply.result == release_reply::outcome::failed) {
-                leaves_locks_ = true;
+    const auto finish = [this, kind, key, done = std::move(done)](release_reply reply) {
+        if (reply.result == release_reply::outcome::failed) {
+            leaves_locks_ = true;
+        }
+        // Who hears a channel was counted, and we do so ourselves.
+        if (kind != lock_kind::fair_mutex && reply.others_waiting > 0) {
+            reply.others_waiting -= watches_->own_subscriptions(channel_of(kind, key));
+        }
+        done(std::move(reply));
+    };
+    auto script = release_call(request, key, dialect_);
+    run(std::move(script), slot_for(key), how,
+        [this, how, finish, request = std::move(request)](connection::result result) {
+            if (says_moving(result)) {
+                release_while_moving(catalogue_, request, how, finish);
+            } else {
+                finish(read(result, release_answer));
             }
-            // Who hears a channel was counted, and we do so ourselves.
-            if (kind != lock_kind::fair_mutex && reply.others_waiting > 0) {
-                reply.others_waiting -= watches_->own_subscriptions(channel_of(kind, key));
-            }
-            done(std::move(reply));
         });
 }
 

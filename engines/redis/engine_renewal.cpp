@@ -2,6 +2,7 @@
 
 #include <common/validate.hpp>
 #include <redis/errors.hpp>
+#include <redis/moving.hpp>
 
 #include <map>
 #include <utility>
@@ -48,6 +49,18 @@ struct run_of_renewals {
     std::vector<std::size_t> items;
 };
 
+void renew_each_while_moving(const std::shared_ptr<const catalogue>& from,
+                             const std::shared_ptr<renewal_round>& all,
+                             const std::vector<std::size_t>& items, call how) {
+    for (const auto item : items) {
+        all->missing.fetch_add(1);
+        renew_while_moving(from, all->requests[item], how, [all, item](renew_reply reply) {
+            all->replies[item] = std::move(reply);
+            all->arrived();
+        });
+    }
+}
+
 }  // namespace
 
 /// One run for all of a kind in a slot; a run that fails concerns nobody else.
@@ -83,9 +96,15 @@ void redis_engine::renew(std::vector<renew_request> batch, call how,
     for (auto& [kind_and_slot, group] : runs) {
         for (auto& one : group) {
             all->missing.fetch_add(1);
+            const auto& any_name = all->requests[one.items.front()].name;
+            add_absent(one.script, dialect_.key_of(any_name), dialect_);
             run(std::move(one.script), kind_and_slot.second, how,
-                [all, items = std::move(one.items)](const connection::result& result) {
-                    all->fill(items, result);
+                [this, all, how, items = std::move(one.items)](const connection::result& result) {
+                    if (says_moving(result)) {
+                        renew_each_while_moving(catalogue_, all, items, how);
+                    } else {
+                        all->fill(items, result);
+                    }
                     all->arrived();
                 });
         }

@@ -25,13 +25,15 @@ namespace scripts {
 [[nodiscard]] const script& fair_acquire();
 [[nodiscard]] const script& fair_release();
 [[nodiscard]] const script& read_acquire();
-[[nodiscard]] const script& read_release();
 [[nodiscard]] const script& read_renew();
 [[nodiscard]] const script& write_acquire();
-[[nodiscard]] const script& write_release();
+[[nodiscard]] const script& read_write_release();
 [[nodiscard]] const script& permit_acquire();
 [[nodiscard]] const script& permit_release();
 [[nodiscard]] const script& permit_renew();
+[[nodiscard]] const script& moving_extend();
+[[nodiscard]] const script& moving_release();
+[[nodiscard]] const script& moving_permits();
 [[nodiscard]] const script& latch();
 [[nodiscard]] const script& revoke();
 [[nodiscard]] const script& inspect();

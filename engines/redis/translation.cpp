@@ -69,6 +69,7 @@ void add_floor(script_call& call, const dialect& how) {
                        request.token_count);
     add_floor(call, how);
     call.arguments.add(now_in_ms(), how.publish, permit_ids(request.owner, request.permits));
+    add_absent(call, key, how);
     return call;
 }
 
@@ -86,10 +87,17 @@ void add_floor(script_call& call, const dialect& how) {
     add_floor(call, how);
     call.arguments.add(now_in_ms(), shared ? how.publish : reader_prefix(key),
                        request.token_floor.value);
+    add_absent(call, key, how);
     return call;
 }
 
 }  // namespace
+
+void add_absent(script_call& to, const std::string& key, const dialect& how) {
+    if (how.clustered) {
+        to.keys.add(absent_key(key));
+    }
+}
 
 std::string permit_ids(const owner_id& owner, std::uint32_t permits) {
     constexpr std::uint32_t most_permits = 1U << 16U;
@@ -137,6 +145,7 @@ script_call acquire_call(const acquire_request& request, const std::string& key,
     } else if (request.token_floor.value != 0) {
         call.arguments.add(request.token_floor.value);
     }
+    add_absent(call, key, how);
     return call;
 }
 
@@ -179,6 +188,7 @@ script_call acquire_all_call(const std::vector<acquire_request>& all,
         call.arguments.add(request.owner.text(), in_ms(request.ttl), request.token_count,
                            request.token_floor.value);
     }
+    add_absent(call, keys.front(), how);
     return call;
 }
 
@@ -250,6 +260,7 @@ script_call release_call(const release_request& request, const std::string& key,
         if (linger > 0) {
             call.arguments.add(linger);
         }
+        add_absent(call, key, how);
         return call;
     }
     call.arguments.add(linger);
@@ -264,14 +275,12 @@ script_call release_call(const release_request& request, const std::string& key,
         call.arguments.add(in_ms(fair_patience));
         add_floor(call, how);
         call.tells_first = request.contended;
-    } else if (request.mode == claim_mode::shared) {
-        call.what = &scripts::read_release();
+    } else {
+        call.what = &scripts::read_write_release();
         call.keys.add(key, holds_key(key), read_write_channel(key), my_reader_timeout(key, owner));
         call.arguments.add(reader_prefix(key));
-    } else {
-        call.what = &scripts::write_release();
-        call.keys.add(key, holds_key(key), read_write_channel(key));
     }
+    add_absent(call, key, how);
     return call;
 }
 
@@ -350,6 +359,7 @@ script_call latch_call(const latch_request& request, const std::string& key, con
     call.keys.add(key, latch_channel(key), latch_request_key(key, request.request.text()));
     call.arguments.add(what, request.count, in_ms(request.lifetime), how.publish,
                        in_ms(latch_requests_remembered));
+    add_absent(call, key, how);
     return call;
 }
 
@@ -378,6 +388,7 @@ script_call revoke_call(const revoke_request& request, const std::string& key, c
     call.arguments.add(owner, request.token.value, record, in_ms(revocations_kept), how.publish,
                        client_channel(request.owner.client_text()), lock_channel(key),
                        reader_prefix(key));
+    add_absent(call, key, how);
     return call;
 }
 
@@ -394,10 +405,11 @@ revoke_reply revoke_answer(const value& reply) {
     return answer;
 }
 
-script_call inspect_call(const std::string& key) {
+script_call inspect_call(const std::string& key, const dialect& how) {
     script_call call{&scripts::inspect()};
     call.keys.add(key, holds_key(key), revocation_key(key), semaphore_timeouts(key), fair_queue(key));
     call.arguments.add(reader_prefix(key));
+    add_absent(call, key, how);
     return call;
 }
 

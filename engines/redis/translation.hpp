@@ -68,6 +68,10 @@ struct turn_message {
 enum class renewal_script : std::uint8_t { lock, reader, permit };
 [[nodiscard]] renewal_script script_for(const renew_request& request) noexcept;
 void add_renewal(script_call& to, const renew_request& request, const std::string& key);
+/// After all other keys, one that never exists. In a slot that is on its way some of a lock's keys are
+/// on another server, and nobody may be taken for dead because his are: scripts with several keys do
+/// not run there at all. (Only in a cluster; not for renewals, once for all of a run.)
+void add_absent(script_call& to, const std::string& key, const dialect& how);
 [[nodiscard]] script_call renewal_call(renewal_script which);
 [[nodiscard]] renew_reply renewal_answer(const value& item, const owner_id& owner);
 
@@ -79,7 +83,7 @@ void add_renewal(script_call& to, const renew_request& request, const std::strin
                                       const dialect& how, std::chrono::system_clock::time_point at);
 [[nodiscard]] revoke_reply revoke_answer(const value& reply);
 
-[[nodiscard]] script_call inspect_call(const std::string& key);
+[[nodiscard]] script_call inspect_call(const std::string& key, const dialect& how);
 [[nodiscard]] inspect_reply inspect_answer(const value& reply, std::string_view name);
 
 /// Where a kind of lock tells that it may have become free.

@@ -178,6 +178,10 @@ std::string revocation_key(std::string_view name) {
     return own_key("holdfast_revoked", name);
 }
 
+std::string absent_key(std::string_view name) {
+    return own_key("holdfast_absent", name);
+}
+
 std::string latch_request_key(std::string_view name, std::string_view request) {
     return joined(own_key("holdfast_latch", name), ":", request);
 }

@@ -50,6 +50,9 @@ namespace holdfast::engines::redis {
 [[nodiscard]] std::string grant_channels(std::string_view name);
 [[nodiscard]] std::string grant_channel(std::string_view name, std::string_view client);
 [[nodiscard]] std::string revocation_key(std::string_view name);
+/// Never exists. A script that names it is refused (TRYAGAIN) while the slot is on its way from one
+/// server of a cluster to another.
+[[nodiscard]] std::string absent_key(std::string_view name);
 /// Remembers that a latch operation was carried out, so that it counts once.
 [[nodiscard]] std::string latch_request_key(std::string_view name, std::string_view request);
 /// The counter that tokens are taken from: one for the whole server, or one for each slot of a

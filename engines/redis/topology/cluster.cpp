@@ -120,7 +120,7 @@ void cluster::returned(const std::shared_ptr<errand>& what, const node& from,
         what->finished(std::move(result));
         return;
     }
-    if (code != "TRYAGAIN" && code != "LOADING") {
+    if (code != "LOADING") {
         const guard lock{mutex_};
         want_refresh();
     }

@@ -91,8 +91,7 @@ bool says_readonly(const value& answer) noexcept {
 
 failure not_now(const value& answer) {
     const auto code = answer.error_code();
-    constexpr std::array<std::string_view, 4> others{"TRYAGAIN", "CLUSTERDOWN", "LOADING",
-                                                     "MASTERDOWN"};
+    constexpr std::array<std::string_view, 3> others{"CLUSTERDOWN", "LOADING", "MASTERDOWN"};
     if (says_readonly(answer)) {
         return {errc::store_unavailable,
                 "the server is a replica now; its master must be used (" + answer.text + ")"};

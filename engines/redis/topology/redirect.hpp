@@ -31,8 +31,8 @@ struct redirect {
 /// script finds out.
 [[nodiscard]] bool says_readonly(const value& answer) noexcept;
 
-/// Why the server cannot do this now, if that is what it says: TRYAGAIN, CLUSTERDOWN, LOADING,
-/// MASTERDOWN, READONLY. Nothing was changed, then.
+/// Why the server cannot do this now, if that is what it says: CLUSTERDOWN, LOADING, MASTERDOWN,
+/// READONLY. Nothing was changed, then. (TRYAGAIN is an answer: another command may do.)
 [[nodiscard]] failure not_now(const value& answer);
 
 /// Copies commands, with ASKING before each: it holds for one command only. The first `left_out` of

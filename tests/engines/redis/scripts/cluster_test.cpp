@@ -104,7 +104,7 @@ TEST_P(scripts_in_a_cluster, readers_keep_a_writer_out) {
             .items.size(),
         2U);
     for (const auto& owner : {alice, carol}) {
-        EXPECT_EQ(numbers_in(run(scripts::read_release(),
+        EXPECT_EQ(numbers_in(run(scripts::read_write_release(),
                                  {name, holds_key(name), read_write_channel(name), timeout(owner)},
                                  {owner, "spublish", "0", key_prefix(name)})),
                   released);

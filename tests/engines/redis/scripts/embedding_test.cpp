@@ -14,7 +14,7 @@ TEST_F(embedded_scripts, the_server_gives_them_the_same_names) {
 }
 
 TEST_F(embedded_scripts, each_is_what_its_function_returns) {
-    EXPECT_EQ(scripts::all().size(), 17U);
+    EXPECT_EQ(scripts::all().size(), 19U);
     EXPECT_EQ(scripts::lock_acquire().name, "lock_acquire");
     EXPECT_EQ(scripts::lock_acquire_all().name, "lock_acquire_all");
     EXPECT_EQ(scripts::lock_release().name, "lock_release");
@@ -22,13 +22,15 @@ TEST_F(embedded_scripts, each_is_what_its_function_returns) {
     EXPECT_EQ(scripts::fair_acquire().name, "fair_acquire");
     EXPECT_EQ(scripts::fair_release().name, "fair_release");
     EXPECT_EQ(scripts::read_acquire().name, "read_acquire");
-    EXPECT_EQ(scripts::read_release().name, "read_release");
     EXPECT_EQ(scripts::read_renew().name, "read_renew");
     EXPECT_EQ(scripts::write_acquire().name, "write_acquire");
-    EXPECT_EQ(scripts::write_release().name, "write_release");
+    EXPECT_EQ(scripts::read_write_release().name, "read_write_release");
     EXPECT_EQ(scripts::permit_acquire().name, "permit_acquire");
     EXPECT_EQ(scripts::permit_release().name, "permit_release");
     EXPECT_EQ(scripts::permit_renew().name, "permit_renew");
+    EXPECT_EQ(scripts::moving_extend().name, "moving_extend");
+    EXPECT_EQ(scripts::moving_release().name, "moving_release");
+    EXPECT_EQ(scripts::moving_permits().name, "moving_permits");
     EXPECT_EQ(scripts::latch().name, "latch");
     EXPECT_EQ(scripts::revoke().name, "revoke");
     EXPECT_EQ(scripts::inspect().name, "inspect");

@@ -56,14 +56,11 @@ protected:
                               lock_release_arguments(alice, linger)));
     }
     numbers release_read(std::int64_t linger) {
-        return numbers_in(run(scripts::read_release(),
+        return numbers_in(run(scripts::read_write_release(),
                               {name, holds, read_write_channel(name), timeout(alice)},
                               {alice, "publish", text_of(linger), "{" + name + "}"}));
     }
-    numbers release_write(std::int64_t linger) {
-        return numbers_in(run(scripts::write_release(), {name, holds, read_write_channel(name)},
-                              {alice, "publish", text_of(linger)}));
-    }
+    numbers release_write(std::int64_t linger) { return release_read(linger); }
     void make_leases_short() {
         for (const auto& key : {name, holds, timeout(alice)}) {
             redis({"PEXPIRE", key, "5000"});

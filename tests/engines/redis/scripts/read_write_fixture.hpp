@@ -27,12 +27,15 @@ protected:
             {owner, text_of(asked.ttl), text_of(asked.count), text_of(asked.floor), since, key_prefix});
     }
     numbers release_read(const std::string& owner, std::int64_t linger = 0) {
-        return numbers_in(run(scripts::read_release(), {name, holds, channel, timeout(owner)},
-                              {owner, "publish", text_of(linger), key_prefix}));
+        return release_any(owner, linger);
     }
     numbers release_write(const std::string& owner, std::int64_t linger = 0) {
-        return numbers_in(
-            run(scripts::write_release(), {name, holds, channel}, {owner, "publish", text_of(linger)}));
+        return release_any(owner, linger);
+    }
+    /// Whatever the owner has.
+    numbers release_any(const std::string& owner, std::int64_t linger = 0) {
+        return numbers_in(run(scripts::read_write_release(), {name, holds, channel, timeout(owner)},
+                              {owner, "publish", text_of(linger), key_prefix}));
     }
     std::string renew_read(const std::string& owner, std::int64_t ttl = long_ttl) {
         return run(scripts::read_renew(), {name, timeout(owner), holds, revocation},

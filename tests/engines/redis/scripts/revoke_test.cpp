@@ -126,7 +126,8 @@ TEST_F(revoke_script, a_writer_is_revoked) {
 
 TEST_F(revoke_script, a_lingering_writer_can_be_revoked) {
     const auto token = write(alice);
-    run(scripts::write_release(), {name, holds, read_write_channel(name)}, {alice, "publish", "5000"});
+    run(scripts::read_write_release(), {name, holds, read_write_channel(name), timeout(alice)},
+        {alice, "publish", "5000", "{" + name + "}"});
     EXPECT_EQ(revoke(alice, token), revoked);
     EXPECT_EQ(number({"EXISTS", name, holds}), 0);
 }
@@ -154,7 +155,7 @@ TEST_F(revoke_script, the_last_reader_is_revoked_and_those_who_wait_are_told) {
 
 TEST_F(revoke_script, a_lingering_reader_can_be_revoked) {
     const auto token = read(alice);
-    run(scripts::read_release(), {name, holds, read_write_channel(name), timeout(alice)},
+    run(scripts::read_write_release(), {name, holds, read_write_channel(name), timeout(alice)},
         {alice, "publish", "5000", "{" + name + "}"});
     EXPECT_EQ(revoke(alice, token), revoked);
     EXPECT_EQ(number({"EXISTS", name, holds}), 0);

@@ -195,6 +195,29 @@ TYPED_TEST_P(shared_contract, one_of_two_readers_is_not_upgraded_and_keeps_its_s
     EXPECT_TRUE(granted(alice.acquire(name)));
 }
 
+/// After a lost answer to an upgrade or a downgrade the client does not know what it has.
+TYPED_TEST_P(shared_contract, a_release_takes_what_the_owner_has_whatever_mode_it_names) {
+    const auto name = this->unique("stock");
+    auto alice = this->join("alice");
+    auto bob = this->join("bob");
+    if (!this->offers_shared(alice)) {
+        return;
+    }
+    alice.hold(name, reading);
+    alice.hold(name);
+    EXPECT_TRUE(renewed(alice.renew(name, {.mode = claim_mode::shared})));
+    EXPECT_TRUE(released(alice.release(name, {.mode = claim_mode::shared})));
+    EXPECT_TRUE(bob.inspect(name).holders.empty());
+
+    alice.become_fresh_owner();
+    alice.hold(name);
+    alice.hold(name, reading);
+    EXPECT_TRUE(gone(alice.renew(name))) << "it is no writer any more";
+    EXPECT_TRUE(released(alice.release(name)));
+    EXPECT_TRUE(bob.inspect(name).holders.empty());
+    EXPECT_TRUE(granted(bob.acquire(name)));
+}
+
 TYPED_TEST_P(shared_contract, readers_are_shown_one_by_one) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
@@ -240,6 +263,7 @@ REGISTER_TYPED_TEST_SUITE_P(shared_contract,  //
                             a_downgraded_writer_keeps_its_token_and_lets_readers_in,
                             the_only_reader_is_upgraded_with_a_new_token,
                             one_of_two_readers_is_not_upgraded_and_keeps_its_share,
+                            a_release_takes_what_the_owner_has_whatever_mode_it_names,
                             readers_are_shown_one_by_one, revoking_one_reader_leaves_the_others_alone);
 
 }  // namespace holdfast::testing

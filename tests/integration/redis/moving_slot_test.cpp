@@ -1,0 +1,343 @@
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <holdfast/testing/answers.hpp>
+#include <holdfast/testing/contender.hpp>
+#include <integration/redis/redis_stage.hpp>
+#include <redis/layout/keys.hpp>
+
+/// Locks whose slot stays on its way from one server of a cluster to another: some of their keys have
+/// moved, the others have not. Holders keep what they have, and nobody else gets it.
+namespace holdfast::testing {
+
+namespace {
+
+using engines::redis::fair_queue;
+using engines::redis::lock_wishes;
+using engines::redis::reader_timeout;
+using engines::redis::slot_of;
+using testing_support::redis_cluster;
+
+class redis_moving_slot : public ::testing::Test {
+protected:
+    static void SetUpTestSuite() {
+        cluster_ = std::make_unique<redis_cluster>(testing_support::redis_cluster_options{
+            .masters = 2, .replicas_each = 0, .node_timeout = 5s});
+    }
+    static void TearDownTestSuite() { cluster_.reset(); }
+
+    [[nodiscard]] static std::string address() {
+        return "redis+cluster://127.0.0.1:" + std::to_string(cluster_->node(0).port());
+    }
+    [[nodiscard]] static contender join(const std::string& label, lock_kind kind) {
+        return {address(), label, kind};
+    }
+
+    /// A name in a slot of its own.
+    [[nodiscard]] static std::string fresh_name() { return "moving-" + std::to_string(++names_); }
+
+    void begin_move(const std::string& name) {
+        slot_ = slot_of(name);
+        from_ = &cluster_->node_of_slot(slot_);
+        to_ = &cluster_->node_without_slot(slot_);
+        cluster_->begin_migration(slot_, *to_);
+    }
+    [[nodiscard]] std::vector<std::string> keys_left() const {
+        std::vector<std::string> keys;
+        for (const auto& key :
+             from_->ask({"CLUSTER", "GETKEYSINSLOT", std::to_string(slot_), "100"}).items) {
+            keys.push_back(key.text);
+        }
+        std::sort(keys.begin(), keys.end());
+        return keys;
+    }
+    void move(const std::string& key) const {
+        ASSERT_EQ(from_->cli({"MIGRATE", "127.0.0.1", std::to_string(to_->port()), key, "0", "5000"}),
+                  "OK");
+    }
+    void finish_move() {
+        cluster_->migrate_keys(slot_, *to_);
+        cluster_->finish_migration(slot_, *to_);
+    }
+    /// Wherever it is.
+    [[nodiscard]] std::chrono::milliseconds life_of(const std::string& key) const {
+        auto there = to_->connect();
+        there.command({"ASKING"});
+        const auto moved = there.command({"PTTL", key});
+        const auto left = from_->ask({"PTTL", key});
+        return std::chrono::milliseconds{
+            std::max(moved.integer, left.is_error() ? std::int64_t{-2} : left.integer)};
+    }
+
+    /// Runs `during` once for every way in which some of the keys that `prepare` makes have moved, and
+    /// `after` when the others have, too.
+    void with_keys_apart(const std::function<void(const std::string&)>& prepare,
+                         const std::function<void(const std::string&)>& during,
+                         const std::function<void(const std::string&)>& after) {
+        std::size_t ways = 1;
+        for (std::size_t moved = 0; moved < ways; ++moved) {
+            const auto name = fresh_name();
+            prepare(name);
+            begin_move(name);
+            const auto keys = keys_left();
+            ways = std::size_t{1} << keys.size();
+            std::string which = "moved:";
+            for (std::size_t index = 0; index < keys.size(); ++index) {
+                if ((moved >> index & 1U) != 0) {
+                    which += " " + keys[index];
+                    move(keys[index]);
+                }
+            }
+            SCOPED_TRACE(which);
+            during(name);
+            finish_move();
+            after(name);
+            if (HasFailure()) {
+                return;
+            }
+        }
+        EXPECT_GT(ways, 4U) << "there were hardly any keys";
+    }
+
+    /// Refused at once, whatever the reason: somebody has it, or nobody can tell.
+    static void expect_refused(const engines::acquire_reply& reply) {
+        const bool told_to_wait = reply.error.code == errc::store_unavailable &&
+                                  reply.error.detail.find("TRYAGAIN") != std::string::npos;
+        EXPECT_TRUE(told_to_wait || busy(reply)) << reply.error.detail;
+    }
+
+    static constexpr std::chrono::milliseconds longer = long_ttl * 2;
+
+    static inline std::unique_ptr<redis_cluster> cluster_;
+    static inline int names_{};
+    std::uint16_t slot_{};
+    testing_support::redis_server* from_{};
+    testing_support::redis_server* to_{};
+};
+
+/// One holder; `kind` and `mode` decide what of.
+class redis_moving_lock : public redis_moving_slot, public ::testing::WithParamInterface<lock_kind> {};
+
+TEST_P(redis_moving_lock, is_renewed_and_released_by_its_holder_only) {
+    auto alice = join("alice", GetParam());
+    auto bob = join("bob", GetParam());
+    with_keys_apart(
+        [&](const std::string& name) {
+            alice.become_fresh_owner();
+            alice.hold(name);
+        },
+        [&](const std::string& name) {
+            EXPECT_TRUE(renewed(alice.renew(name, {.ttl = longer})));
+            EXPECT_GT(life_of(name), long_ttl);
+            EXPECT_GT(life_of(engines::redis::holds_key(name)), long_ttl);
+            expect_refused(bob.acquire(name));
+            EXPECT_TRUE(gone(bob.renew(name)));
+            EXPECT_TRUE(gone(bob.release(name)));
+            EXPECT_TRUE(released(alice.release(name)));
+            EXPECT_TRUE(gone(alice.renew(name)));
+            EXPECT_TRUE(gone(alice.release(name)));
+        },
+        [&](const std::string& name) {
+            EXPECT_TRUE(bob.acquire_eventually(name));
+            EXPECT_EQ(bob.inspect(name).holders.size(), 1U);
+            EXPECT_TRUE(released(bob.release(name)));
+        });
+}
+
+TEST_P(redis_moving_lock, may_be_left_behind_for_a_while) {
+    auto alice = join("alice", GetParam());
+    auto bob = join("bob", GetParam());
+    const auto name = fresh_name();
+    alice.hold(name);
+    begin_move(name);
+    move(name);
+    EXPECT_TRUE(released(alice.release(name, {.linger = longer})));
+    EXPECT_TRUE(gone(alice.renew(name)));
+    EXPECT_TRUE(gone(alice.release(name)));
+    EXPECT_TRUE(released(alice.release(name, {.linger = longer}))) << "sent again";
+    finish_move();
+    EXPECT_TRUE(eventually([&] { return bool{busy(bob.acquire(name))}; }));
+    EXPECT_GT(life_of(name), long_ttl);
+}
+
+INSTANTIATE_TEST_SUITE_P(kinds, redis_moving_lock,
+                         ::testing::Values(lock_kind::mutex, lock_kind::fair_mutex,
+                                           lock_kind::shared_mutex),
+                         [](const auto& one) {
+                             return one.param == lock_kind::mutex        ? "plain"
+                                    : one.param == lock_kind::fair_mutex ? "fair"
+                                                                         : "writer";
+                         });
+
+/// The readers of a lock have keys of their own, by which others know that they are alive.
+TEST_F(redis_moving_slot, readers_stay_and_keep_writers_out) {
+    constexpr claim_terms reading{.mode = claim_mode::shared};
+    auto alice = join("alice", lock_kind::shared_mutex);
+    auto bob = join("bob", lock_kind::shared_mutex);
+    auto carol = join("carol", lock_kind::shared_mutex);
+    const auto renew = [&](contender& reader, const std::string& name) {
+        EXPECT_TRUE(renewed(reader.renew(name, {.mode = claim_mode::shared, .ttl = longer})));
+        EXPECT_GT(life_of(reader_timeout(name, reader.owner().text()) + ":1"), long_ttl);
+        EXPECT_GT(life_of(name), long_ttl);
+    };
+    with_keys_apart(
+        [&](const std::string& name) {
+            alice.become_fresh_owner();
+            bob.become_fresh_owner();
+            carol.become_fresh_owner();
+            alice.hold(name, reading);
+            bob.hold(name, reading);
+        },
+        [&](const std::string& name) {
+            renew(alice, name);
+            renew(bob, name);
+            expect_refused(carol.acquire(name));
+            expect_refused(alice.acquire(name));  // an upgrade beside bob
+            EXPECT_TRUE(released(alice.release(name, {.mode = claim_mode::shared})));
+            EXPECT_TRUE(gone(alice.renew(name, {.mode = claim_mode::shared})));
+            EXPECT_TRUE(gone(alice.release(name, {.mode = claim_mode::shared})));
+            expect_refused(carol.acquire(name));
+            renew(bob, name);
+        },
+        [&](const std::string& name) {
+            EXPECT_TRUE(eventually([&] { return bool{busy(carol.acquire(name))}; }));
+            EXPECT_TRUE(renewed(bob.renew(name, {.mode = claim_mode::shared})));
+            EXPECT_TRUE(released(bob.release(name, {.mode = claim_mode::shared})));
+            EXPECT_TRUE(granted(carol.acquire(name)));
+            EXPECT_TRUE(released(carol.release(name)));
+        });
+}
+
+TEST_F(redis_moving_slot, the_last_reader_leaves_nothing_behind) {
+    constexpr claim_terms reading{.mode = claim_mode::shared};
+    auto alice = join("alice", lock_kind::shared_mutex);
+    auto bob = join("bob", lock_kind::shared_mutex);
+    with_keys_apart(
+        [&](const std::string& name) {
+            alice.become_fresh_owner();
+            alice.hold(name, reading);
+        },
+        [&](const std::string& name) {
+            // Whatever mode it names: its client may not know.
+            EXPECT_TRUE(released(alice.release(name)));
+            EXPECT_LT(life_of(name), 0ms);
+            EXPECT_LT(life_of(reader_timeout(name, alice.owner().text()) + ":1"), 0ms);
+        },
+        [&](const std::string& name) {
+            EXPECT_TRUE(bob.acquire_eventually(name));
+            EXPECT_TRUE(released(bob.release(name)));
+        });
+}
+
+TEST_F(redis_moving_slot, permits_stay_and_all_of_them_are_free_afterwards) {
+    constexpr claim_terms two{.mode = claim_mode::permit, .permits = 2, .limit = 3};
+    constexpr claim_terms one{.mode = claim_mode::permit, .permits = 1, .limit = 3};
+    auto alice = join("alice", lock_kind::semaphore);
+    auto bob = join("bob", lock_kind::semaphore);
+    auto carol = join("carol", lock_kind::semaphore);
+    const auto renewed_by = [&](contender& holder, const std::string& name) {
+        return renewed(holder.renew(name, {.mode = claim_mode::permit, .ttl = longer}));
+    };
+    with_keys_apart(
+        [&](const std::string& name) {
+            for (auto* each : {&alice, &bob, &carol}) {
+                each->become_fresh_owner();
+            }
+            alice.hold(name, two);
+            bob.hold(name, one);
+        },
+        [&](const std::string& name) {
+            EXPECT_TRUE(renewed_by(alice, name));
+            EXPECT_TRUE(renewed_by(bob, name));
+            expect_refused(carol.acquire(name, one));
+            EXPECT_TRUE(gone(carol.release(name, {.mode = claim_mode::permit})));
+            EXPECT_TRUE(released(alice.release(name, {.mode = claim_mode::permit})));
+            EXPECT_FALSE(renewed_by(alice, name));
+            EXPECT_TRUE(gone(alice.release(name, {.mode = claim_mode::permit})));
+            EXPECT_TRUE(renewed_by(bob, name));
+        },
+        [&](const std::string& name) {
+            EXPECT_TRUE(carol.acquire_eventually(name, two));
+            alice.become_fresh_owner();
+            EXPECT_TRUE(busy(alice.acquire(name, one)));
+            EXPECT_TRUE(released(carol.release(name, {.mode = claim_mode::permit})));
+            EXPECT_TRUE(released(bob.release(name, {.mode = claim_mode::permit})));
+            EXPECT_TRUE(
+                granted(alice.acquire(name, {.mode = claim_mode::permit, .permits = 3, .limit = 3})));
+        });
+}
+
+/// Several renewals in one slot are one request, and are still answered one by one.
+TEST_F(redis_moving_slot, holds_that_are_renewed_together_are_told_apart) {
+    auto alice = join("alice", lock_kind::mutex);
+    const auto tag = "{" + fresh_name() + "}";
+    std::vector<engines::renew_request> all;
+    for (const auto* which : {"a", "b", "c"}) {
+        alice.become_fresh_owner();
+        alice.hold(tag + which);
+        all.push_back({tag + which, claim_mode::exclusive, alice.owner(), longer, lock_kind::mutex});
+    }
+    begin_move(tag);
+    move(tag + "b");
+    ASSERT_TRUE(released(alice.release(tag + "c")));
+    const auto replies = alice.store().renew(all);
+    ASSERT_EQ(replies.size(), 3U);
+    EXPECT_TRUE(renewed(replies[0]));
+    EXPECT_TRUE(renewed(replies[1]));
+    EXPECT_TRUE(gone(replies[2]));
+    finish_move();
+}
+
+/// As an application sees it: a reshard that lasts longer than every ttl.
+TEST_F(redis_moving_slot, leases_outlive_a_reshard_that_takes_longer_than_their_ttl) {
+    constexpr auto ttl = 1500ms;
+    const lease_options options{.ttl = ttl};
+    client holder{address()};
+    const auto tag = "{" + fresh_name() + "}";
+    shared_mutex read_lock{holder, tag + "read", options};
+    std::vector<lease> held;
+    held.push_back(mutex{holder, tag + "plain", options}.acquire());
+    held.push_back(fair_mutex{holder, tag + "fair", options}.acquire());
+    held.push_back(shared_mutex{holder, tag + "write", options}.acquire());
+    held.push_back(read_lock.acquire_shared());
+    held.push_back(read_lock.acquire_shared());
+    held.push_back(semaphore{holder, tag + "permits", 2, options}.acquire());
+    auto intruder = join("intruder", lock_kind::mutex);
+    client waiter{address()};
+    auto waits_plain = in_background([&] { return mutex{waiter, tag + "plain"}.try_acquire_for(60s); });
+    auto waits_fair = in_background([&] {
+        return fair_mutex{waiter, tag + "fair"}.try_acquire_for(60s);
+    });
+    const auto& home = cluster_->node_of_slot(slot_of(tag));
+    ASSERT_TRUE(eventually([&] {
+        return home.ask({"EXISTS", lock_wishes(tag + "plain"), fair_queue(tag + "fair")}).integer == 2;
+    }));
+
+    begin_move(tag);
+    const auto keys = keys_left();
+    for (std::size_t index = 0; index < keys.size(); index += 2) {
+        move(keys[index]);
+    }
+    const stopwatch watch;
+    while (watch.elapsed() < 2 * ttl) {
+        expect_refused(intruder.acquire(tag + "plain"));
+        std::this_thread::sleep_for(50ms);  // not a guess: the time is what is tested
+    }
+    for (const auto& each : held) {
+        EXPECT_TRUE(static_cast<bool>(each)) << each.name();
+    }
+    for (auto& each : held) {
+        EXPECT_EQ(each.release(), release_outcome::released);
+    }
+    finish_move();
+    EXPECT_TRUE(waits_plain.get());
+    EXPECT_TRUE(waits_fair.get());
+}
+
+}  // namespace
+
+}  // namespace holdfast::testing
