@@ -8,6 +8,7 @@
 #include <holdfast/testing/contract/lock_types.hpp>
 #include <holdfast/testing/contract/mutual_exclusion.hpp>
 #include <holdfast/testing/contract/names.hpp>
+#include <holdfast/testing/contract/neighbours.hpp>
 #include <holdfast/testing/contract/operators.hpp>
 #include <holdfast/testing/contract/permits.hpp>
 #include <holdfast/testing/contract/shared_locks.hpp>
@@ -38,6 +39,7 @@
     INSTANTIATE_TYPED_TEST_SUITE_P(prefix, permit_contract, store);    \
     INSTANTIATE_TYPED_TEST_SUITE_P(prefix, latch_contract, store);     \
     INSTANTIATE_TYPED_TEST_SUITE_P(prefix, name_contract, store);      \
+    INSTANTIATE_TYPED_TEST_SUITE_P(prefix, neighbour_contract, store); \
     INSTANTIATE_TYPED_TEST_SUITE_P(prefix, operator_contract, store);  \
     INSTANTIATE_TYPED_TEST_SUITE_P(prefix, call_contract, store);      \
     INSTANTIATE_TYPED_TEST_SUITE_P(prefix, client_contract, store);    \

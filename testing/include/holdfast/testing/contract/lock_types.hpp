@@ -3,6 +3,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <future>
+#include <memory>
 #include <mutex>
 #include <shared_mutex>
 #include <system_error>
@@ -16,6 +17,7 @@
 #include <holdfast/semaphore.hpp>
 #include <holdfast/shared_mutex.hpp>
 #include <holdfast/testing/contract/fixture.hpp>
+#include <holdfast/testing/fault_engine.hpp>
 
 /// The types with std names, and the standard's own wrappers around them, over this engine.
 namespace holdfast::testing {
@@ -152,6 +154,34 @@ TYPED_TEST_P(lock_type_contract, a_shared_mutex_is_downgraded_and_upgraded) {
     yours.unlock();
 }
 
+/// The store made the change, and the client does not know.
+TYPED_TEST_P(lock_type_contract, after_a_lost_answer_to_a_change_of_modes_an_unlock_frees_the_lock) {
+    const auto name = this->unique("stock");
+    const auto plan = std::make_shared<fault_plan>();
+    const auto identity = engines::make_identity();
+    client mine{std::make_unique<fault_engine>(engines::open(this->address(), identity), plan),
+                identity};
+    client yours{this->address()};
+    if (!mine.promises().shared) {
+        return;
+    }
+    holdfast::shared_mutex stock{mine, name};
+    const auto is_free = [&] {
+        return holdfast::shared_mutex{yours, name}.try_acquire_for(this->wake_bound).has_value();
+    };
+    stock.lock_shared();
+    plan->lose_replies_of_next(call_kind::acquire);
+    EXPECT_EQ(this->thrown_by([&] { static_cast<void>(stock.try_upgrade()); }), errc::outcome_unknown);
+    stock.unlock_shared();
+    EXPECT_TRUE(is_free());
+
+    stock.lock();
+    plan->lose_replies_of_next(call_kind::acquire, 3);  // a downgrade is tried three times
+    EXPECT_EQ(this->thrown_by([&] { stock.downgrade(); }), errc::outcome_unknown);
+    stock.unlock();
+    EXPECT_TRUE(is_free());
+}
+
 TYPED_TEST_P(lock_type_contract, a_waiting_writer_is_woken_by_the_last_reader) {
     const auto name = this->unique("stock");
     client first{this->address()};
@@ -266,8 +296,9 @@ REGISTER_TYPED_TEST_SUITE_P(
     the_standards_lock_guards_work, two_mutexes_are_locked_together_without_deadlock,
     a_condition_variable_waits_with_a_mutex, a_recursive_mutex_is_entered_again_by_its_thread_only,
     a_shared_mutex_lets_readers_in_together_and_writers_alone,
-    a_shared_mutex_is_downgraded_and_upgraded, a_waiting_writer_is_woken_by_the_last_reader,
-    eight_threads_never_hold_more_permits_than_the_limit,
+    a_shared_mutex_is_downgraded_and_upgraded,
+    after_a_lost_answer_to_a_change_of_modes_an_unlock_frees_the_lock,
+    a_waiting_writer_is_woken_by_the_last_reader, eight_threads_never_hold_more_permits_than_the_limit,
     a_semaphore_with_another_limit_is_refused_while_permits_are_out,
     more_permits_than_the_limit_are_refused, a_latch_holds_waiters_of_all_clients_until_it_opens);
 
