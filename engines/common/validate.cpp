@@ -57,6 +57,11 @@ failure check_request(const acquire_request& request, const guarantees& promises
                        " permits of " + std::to_string(request.limit) +
                        " were asked for; ask for at least 1 and at most the limit");
     }
+    if (request.mode == claim_mode::permit && request.permits > most_permits) {
+        return invalid("semaphore " + in_quotes(request.name) + ": " + std::to_string(request.permits) +
+                       " permits were asked for; one acquisition has at most " +
+                       std::to_string(most_permits) + ", take the others by another");
+    }
     return {};
 }
 

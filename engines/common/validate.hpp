@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -11,6 +12,10 @@ namespace holdfast::engines {
 
 /// Who revoked a hold and why are words for people; beyond this length they are cut.
 inline constexpr std::size_t longest_remark = 1024;
+
+/// The most permits of one acquisition. Stores that know each permit by an id have room for so many ids
+/// of one owner.
+inline constexpr std::uint32_t most_permits = 65'536;
 
 [[nodiscard]] failure check_name(std::string_view name);
 [[nodiscard]] failure check_request(const acquire_request& request, const guarantees& promises);

@@ -151,6 +151,23 @@ std::string prepare_directory(const std::string& path) {
     return result;
 }
 
+void keep_private(const std::string& directory) {
+    // Not opened: a process that closes a file loses the locks that SQLite has on it for others.
+    const std::string database = directory + "/locks.db";
+    static_cast<void>(::mknod(database.c_str(), S_IFREG | 0600, 0));
+    for (const std::string& path :
+         {database, database + "-wal", database + "-shm", directory + "/wake"}) {
+        struct ::stat status {};
+        const bool open_to_others = ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+                                    (status.st_mode & (S_IRWXG | S_IRWXO)) != 0;
+        if (open_to_others && ::chmod(path.c_str(), 0600) != 0) {
+            refuse(errc::bad_configuration, directory,
+                   "other users have access to " + path + " (" + reason_text(errno) +
+                       "); run: chmod 600 " + path);
+        }
+    }
+}
+
 std::optional<std::string_view> shared_filesystem(std::uint64_t f_type) noexcept {
     // From the kernel's magic.h and the statfs(2) and stat(1) sources; many are in no header.
     static constexpr std::array<std::pair<std::uint64_t, std::string_view>, 23> shared{{

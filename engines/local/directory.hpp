@@ -17,6 +17,11 @@ namespace holdfast::engines::local {
 /// write there (`unauthorised`), or when other hosts may see it (`guarantee_not_met`).
 [[nodiscard]] std::string prepare_directory(const std::string& path);
 
+/// Creates the store's file if it is missing, and takes from other users every right to it and to those
+/// that SQLite and we keep beside it: in a directory that they may look into they could read who holds
+/// what, and stop all writers by a lock. Throws `std::system_error` with `bad_configuration`.
+void keep_private(const std::string& directory);
+
 /// The name of the filesystem with `statfs` type `f_type` if other hosts, or programs that forward
 /// to them, may share it: there a lock would not exclude everyone who sees the file.
 [[nodiscard]] std::optional<std::string_view> shared_filesystem(std::uint64_t f_type) noexcept;

@@ -399,6 +399,7 @@ void local_engine::tell_client() {
 
 std::unique_ptr<engine> open_local(std::string_view rest, const client_identity& identity) {
     const std::string directory = local::prepare_directory(local::directory_of(rest));
+    local::keep_private(directory);
     try {
         return std::make_unique<local::local_engine>(directory, identity);
     } catch (const local::database_error& error) {

@@ -1,6 +1,7 @@
 #include <redis/translation.hpp>
 
 #include <common/hold_rules.hpp>
+#include <common/validate.hpp>
 #include <redis/errors.hpp>
 #include <redis/layout/keys.hpp>
 #include <redis/layout/revocation.hpp>
@@ -100,7 +101,6 @@ void add_absent(script_call& to, const std::string& key, const dialect& how) {
 }
 
 std::string permit_ids(const owner_id& owner, std::uint32_t permits) {
-    constexpr std::uint32_t most_permits = 1U << 16U;
     std::string ids;
     ids.reserve(std::size_t{16} * permits);
     const auto append = [&ids](std::uint64_t part) {

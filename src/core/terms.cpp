@@ -25,8 +25,10 @@ failure make_terms(const lease_options& options, const engines::guarantees& prom
         return refuse("a ttl of " + text(options.ttl) + " is out of range; this store takes " +
                       text(promises.minimum_ttl) + " to " + text(promises.maximum_ttl));
     }
+    // Two clocks may run apart by 500 ppm, the most that the kernel corrects: 1.8 s in an hour.
+    const auto clocks_apart = (options.ttl + milliseconds{1999}) / 2000;
     const auto margin = options.safety_margin.value_or(
-        std::clamp(options.ttl / 20, milliseconds{5}, milliseconds{500}));
+        std::max(std::clamp(options.ttl / 20, milliseconds{5}, milliseconds{500}), clocks_apart));
     if (margin < milliseconds{0} || margin > options.ttl / 2) {
         return refuse("a safety margin of " + text(margin) + " does not fit a ttl of " +
                       text(options.ttl) + "; use at most half of it");

@@ -36,6 +36,14 @@ TEST(validate, an_error_never_quotes_more_than_the_beginning_of_a_name) {
     EXPECT_EQ(in_quotes(beginning + "数"), std::string{'"'}.append(beginning).append("…\""));
 }
 
+TEST(validate, more_permits_at_once_than_an_owner_has_ids_for_are_refused) {
+    const owner_id owner{1, 1, 1};
+    EXPECT_FALSE(check_request(permits("seats", owner, 65'536, 100'000), limits));
+    const auto refused = check_request(permits("seats", owner, 65'537, 100'000), limits);
+    EXPECT_EQ(refused.code, errc::invalid_argument);
+    EXPECT_NE(refused.detail.find("at most 65536"), std::string::npos);
+}
+
 TEST(validate, a_ttl_outside_the_promised_range_is_refused) {
     const owner_id owner{1, 1, 1};
     EXPECT_FALSE(check_request(exclusive("a", owner, 20ms), limits));

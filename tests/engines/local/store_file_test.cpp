@@ -7,6 +7,8 @@
 
 #include "support.hpp"
 
+#include <sys/stat.h>
+
 namespace holdfast::engines::test {
 
 namespace {
@@ -61,6 +63,35 @@ TEST_F(store_file, after_a_reboot_a_counter_ahead_of_the_wall_clock_is_kept) {
     execute("UPDATE boot SET id = x'00'; UPDATE hold SET token = 9000000000000000000 WHERE name = x''");
     EXPECT_EQ(acquire(*open(), exclusive("stock", owner_of(who_))).first_token.value,
               9000000000000000001U);
+}
+
+/// Everything that the store keeps there, and what others may do with it.
+mode_t rights_of_others(const std::string& directory) {
+    mode_t rights = 0;
+    for (const auto& entry : std::filesystem::directory_iterator{directory}) {
+        rights |= static_cast<mode_t>(entry.status().permissions()) & 0077U;
+    }
+    return rights;
+}
+
+TEST_F(store_file, in_a_directory_that_others_may_look_into_the_files_are_ours_alone) {
+    std::filesystem::permissions(base_.path(), std::filesystem::perms{0755});
+    const auto before = ::umask(0);
+    const auto store = open();
+    static_cast<void>(acquire(*store, exclusive("stock", owner_of(who_))));
+    ::umask(before);
+    EXPECT_EQ(rights_of_others(base_.path()), 0U);
+    EXPECT_TRUE(std::filesystem::exists(file() + "-wal"));
+}
+
+TEST_F(store_file, rights_that_others_had_are_taken_away) {
+    const auto earlier = open();
+    for (const char* name : {"/locks.db", "/locks.db-wal", "/locks.db-shm", "/wake"}) {
+        std::filesystem::permissions(base_.path() + name, std::filesystem::perms{0664});
+    }
+    const auto store = open();
+    EXPECT_EQ(rights_of_others(base_.path()), 0U);
+    EXPECT_EQ(acquire(*store, exclusive("stock", owner_of(who_))).result, granted);
 }
 
 TEST_F(store_file, a_damaged_file_is_refused_with_what_to_do) {

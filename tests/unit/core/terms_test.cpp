@@ -54,8 +54,13 @@ TEST(terms, default_margin_is_at_least_five_milliseconds) {
     EXPECT_EQ(accepted({.ttl = 20ms}).margin, 5ms);
 }
 
-TEST(terms, default_margin_is_at_most_half_a_second) {
-    EXPECT_EQ(accepted({.ttl = 1h}).margin, 500ms);
+TEST(terms, default_margin_is_half_a_second_up_to_a_quarter_of_an_hour) {
+    EXPECT_EQ(accepted({.ttl = 15min}).margin, 500ms);
+}
+
+TEST(terms, default_margin_of_a_long_ttl_is_what_clocks_may_run_apart) {
+    EXPECT_EQ(accepted({.ttl = 1h}).margin, 1800ms);
+    EXPECT_EQ(accepted({.ttl = 1h - 1ms}).margin, 1800ms) << "rounded up";
 }
 
 TEST(terms, options_given_are_kept) {

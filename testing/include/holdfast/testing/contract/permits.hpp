@@ -131,6 +131,7 @@ TYPED_TEST_P(permit_contract, counts_that_make_no_sense_are_refused_and_change_n
     EXPECT_TRUE(refused(alice.acquire(name, this->permits(4, 3)), errc::invalid_argument));
     EXPECT_TRUE(refused(alice.acquire(name, this->permits(0, 3)), errc::invalid_argument));
     EXPECT_TRUE(refused(alice.acquire(name, this->permits(1, 0)), errc::invalid_argument));
+    EXPECT_TRUE(refused(alice.acquire(name, this->permits(65'537, 70'000)), errc::invalid_argument));
     EXPECT_TRUE(alice.inspect(name).holders.empty());
 }
 
