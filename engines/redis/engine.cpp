@@ -182,6 +182,9 @@ void redis_engine::run(script_call what, std::uint16_t slot, call how, answered 
     const auto mine = std::make_shared<const errand>(errand{std::move(what), std::move(done)});
     const auto finish = [this](const errand& over, connection::result result) {
         under_way_.fetch_sub(1, std::memory_order_release);
+        if (!result.error && result.replies.front().is_error()) {
+            name_forbidden_command(result.replies.front(), over.what.what->text);
+        }
         over.done(std::move(result));
     };
     // The errand lives until its answer has been dealt with, and after that nobody encodes it.
@@ -268,6 +271,7 @@ void redis_engine::acquire_confirmed(acquire_request request, script_call script
          done = std::move(done)](connection::result result) mutable {
             auto reply =
                 read(result, [&](const value& answer) { return acquire_answer(answer, request); });
+            note_answer(request, reply.error.code);
             if (reply.result != acquire_reply::outcome::granted) {
                 done(std::move(reply));
                 return;
@@ -283,6 +287,36 @@ void redis_engine::acquire_confirmed(acquire_request request, script_call script
             settle_unconfirmed(request, confirmed, how, std::move(done));
         },
         router::lane::confirmed);
+}
+
+void redis_engine::note_answer(const acquire_request& asked, errc outcome) {
+    if (outcome != errc::outcome_unknown) {
+        settled(asked.owner);
+        return;
+    }
+    const auto now = clock::now();
+    const std::lock_guard lock{guard_};
+    std::erase_if(unsettled_, [&](const auto& each) { return each.second <= now; });
+    // By then nobody tries to release it any more.
+    unsettled_[asked.owner] = now + 2 * asked.ttl;
+    unsettled_count_ = unsettled_.size();
+}
+
+router::lane redis_engine::lane_for_release(const owner_id& owner) {
+    if (unsettled_count_.load() == 0) {
+        return router::lane::common;
+    }
+    const std::lock_guard lock{guard_};
+    return unsettled_.contains(owner) ? router::lane::confirmed : router::lane::common;
+}
+
+/// The store has answered a later request of the same lane: the earlier ones are over.
+void redis_engine::settled(const owner_id& owner) {
+    if (unsettled_count_.load() > 0) {
+        const std::lock_guard lock{guard_};
+        unsettled_.erase(owner);
+        unsettled_count_ = unsettled_.size();
+    }
 }
 
 /// Gives back what too few replicas have, so that the refusal is true.
@@ -314,9 +348,12 @@ void redis_engine::release(release_request request, call how, completion<release
         leaves_locks_ = true;
     }
     const auto kind = request.mode == claim_mode::permit ? lock_kind::semaphore : request.kind;
-    const auto finish = [this, kind, key, done = std::move(done)](release_reply reply) {
+    const auto finish = [this, kind, key, owner = request.owner,
+                         done = std::move(done)](release_reply reply) {
         if (reply.result == release_reply::outcome::failed) {
             leaves_locks_ = true;
+        } else {
+            settled(owner);
         }
         // Who hears a channel was counted, and we do so ourselves.
         if (kind != lock_kind::fair_mutex && reply.others_waiting > 0) {
@@ -324,15 +361,18 @@ void redis_engine::release(release_request request, call how, completion<release
         }
         done(std::move(reply));
     };
+    const auto lane = lane_for_release(request.owner);
     auto script = release_call(request, key, dialect_);
-    run(std::move(script), slot_for(key), how,
+    run(
+        std::move(script), slot_for(key), how,
         [this, how, finish, request = std::move(request)](connection::result result) {
             if (says_moving(result)) {
                 release_while_moving(catalogue_, request, how, finish);
             } else {
                 finish(read(result, release_answer));
             }
-        });
+        },
+        lane);
 }
 
 void redis_engine::revoke(revoke_request request, call how, completion<revoke_reply> done) {

@@ -62,6 +62,9 @@ private:
                            completion<acquire_reply> done);
     void settle_unconfirmed(const acquire_request& request, std::int64_t confirmed, call how,
                             completion<acquire_reply> done);
+    void note_answer(const acquire_request& asked, errc outcome);
+    [[nodiscard]] router::lane lane_for_release(const owner_id& owner);
+    void settled(const owner_id& owner);
     void write_card(std::chrono::milliseconds ttl);
     void take_leave();
     void listen_for_revocations();
@@ -101,6 +104,10 @@ private:
         std::optional<bool> listened{};
     };
     std::map<owner_id, place> in_line_;
+    /// Owners with a request in the confirmed lane that was not answered, and until when it matters.
+    /// Their releases go the same way: in the other lane they would overtake it.
+    std::map<owner_id, clock::time_point> unsettled_;
+    std::atomic<std::size_t> unsettled_count_{0};
     std::unique_ptr<watches::listening> revocations_;
 };
 

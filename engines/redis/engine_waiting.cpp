@@ -112,10 +112,10 @@ void redis_engine::on_turn(const std::string& name, const owner_id& owner, std::
     if (told && told->owner == owner.text() && told->key == dialect_.key_of(name)) {
         const std::lock_guard lock{guard_};
         const auto found = in_line_.find(owner);
-        // Only of the last question is it certain when it was asked.
-        if (found != in_line_.end() &&
-            found->second.asked_at.time_since_epoch().count() == told->question) {
-            granted = {told->first_token, told->token_count, found->second.asked_at};
+        // The core knows whether the question was its last, and gives back what nobody waits for.
+        granted = {told->first_token, told->token_count,
+                   clock::time_point{clock::duration{told->question}}};
+        if (found != in_line_.end() && found->second.asked_at == granted->asked_at) {
             left = std::move(found->second.channel);
             in_line_.erase(found);
         }

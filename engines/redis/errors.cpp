@@ -1,6 +1,8 @@
 #include <redis/errors.hpp>
 
+#include <algorithm>
 #include <array>
+#include <charconv>
 #include <string>
 
 namespace holdfast::engines::redis {
@@ -45,7 +47,37 @@ constexpr std::array meanings{
 
 }  // namespace
 
+void name_forbidden_command(value& answer, std::string_view script) {
+    constexpr std::string_view place = "user_script:";
+    const auto found = answer.text.rfind(place);
+    if (answer.error_code() != "NOPERM" || found == std::string::npos) {
+        return;
+    }
+    const auto digits = answer.text.find_first_of("0123456789", found + place.size());
+    std::size_t number{};
+    if (digits == std::string::npos ||
+        std::from_chars(answer.text.data() + digits, answer.text.data() + answer.text.size(), number)
+                .ec != std::errc{}) {
+        return;
+    }
+    for (; number > 1 && !script.empty(); --number) {
+        script.remove_prefix(std::min(script.find('\n'), script.size() - 1) + 1);
+    }
+    auto line = script.substr(0, script.find('\n'));
+    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+    answer.text += " in `" + std::string{line} + "`";
+}
+
+bool says_full(const value& answer) noexcept {
+    // "max number of clients reached", "max number of clients + cluster connections reached"
+    return answer.is_error() && answer.text.starts_with("ERR max number of clients");
+}
+
 failure meaning_of(const value& error) {
+    if (says_full(error)) {
+        return {errc::store_unavailable,
+                "the server has as many clients as its maxclients allows (" + error.text + ")"};
+    }
     const auto code = error.error_code();
     for (const auto& one : meanings) {
         if (one.code == code) {

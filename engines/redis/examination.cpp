@@ -3,7 +3,9 @@
 #include <redis/errors.hpp>
 #include <redis/resp/info.hpp>
 
+#include <array>
 #include <atomic>
+#include <charconv>
 #include <mutex>
 #include <utility>
 
@@ -44,16 +46,78 @@ void add_answers(examine_reply& to, const connection::result& result) {
     }
 }
 
+/// What the server calls itself. Successors of Redis also name the version of Redis that they behave
+/// like.
+struct server_version {
+    std::string name{"Redis"};
+    std::string number;
+    std::string like_redis;
+
+    [[nodiscard]] std::string text() const {
+        return number == like_redis ? name + " " + number
+                                    : name + " " + number + " (like Redis " + like_redis + ")";
+    }
+};
+
+[[nodiscard]] server_version version_in(const std::string& info) {
+    struct product {
+        std::string_view field;
+        std::string_view name;
+    };
+    constexpr std::array others{product{"valkey_version", "Valkey"},
+                                product{"dragonfly_version", "Dragonfly"},
+                                product{"kvrocks_version", "Kvrocks"}};
+    server_version found;
+    found.like_redis = info_field(info, "redis_version");
+    found.number = found.like_redis;
+    for (const auto& each : others) {
+        if (auto number = info_field(info, each.field); !number.empty()) {
+            found.name = each.name;
+            found.number = std::move(number);
+        }
+    }
+    return found;
+}
+
+/// "6.2.14" and the like; the rest does not count.
+[[nodiscard]] std::pair<int, int> major_and_minor(const std::string& version) {
+    int major{};
+    int minor{};
+    const char* const end = version.data() + version.size();
+    const auto [dot, error] = std::from_chars(version.data(), end, major);
+    if (error == std::errc{} && dot != end && *dot == '.') {
+        std::from_chars(dot + 1, end, minor);
+    }
+    return {major, minor};
+}
+
+constexpr std::pair oldest_redis{6, 2};
+
+/// Why holdfast is not made for this server, if so.
+[[nodiscard]] std::string unsupported(const server_version& version) {
+    if (version.name != "Redis" && version.name != "Valkey") {
+        return version.text() +
+               " is not supported: holdfast is tested with Redis 6.2 and newer, and with Valkey";
+    }
+    if (major_and_minor(version.like_redis) < oldest_redis) {
+        return version.text() + " is not supported: holdfast needs Redis 6.2 or newer, or Valkey";
+    }
+    return {};
+}
+
 [[nodiscard]] std::string since_when(const std::string& info) {
-    return "Redis " + info_field(info, "redis_version") + ", up for " +
-           info_field(info, "uptime_in_seconds") + " s, run id " + info_field(info, "run_id") + ", " +
-           info_field(info, "connected_slaves") + " replicas";
+    return version_in(info).text() + ", up for " + info_field(info, "uptime_in_seconds") +
+           " s, run id " + info_field(info, "run_id") + ", " + info_field(info, "connected_slaves") +
+           " replicas";
 }
 
 }  // namespace
 
 std::vector<finding> judge_server(const std::string& info, const std::string& appendfsync) {
     std::vector<finding> found{{level::fact, {}, since_when(info)}};
+    if (auto why = unsupported(version_in(info)); !why.empty()) {
+        found.push_back({level::warning, {}, std::move(why)});
+    }
     const auto policy = info_field(info, "maxmemory_policy");
     if (policy != "noeviction") {
         found.push_back({level::warning,

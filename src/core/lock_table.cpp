@@ -164,27 +164,55 @@ void lock_table::on_hint(const std::string& name, clock::time_point now) {
 
 void lock_table::on_turn(const std::string& name, const owner_id& owner,
                          const std::optional<engines::turn_grant>& granted, clock::time_point now) {
+    auto* const who = contest_of(name, owner);
+    if (who == nullptr) {
+        if (granted) {
+            give_back_unknown(name, owner, now);
+        }
+        return;
+    }
+    const auto verdict = granted ? who->way.on_turn(*granted, now) : who->way.on_hint();
+    if (verdict != acquisition::verdict::granted) {
+        step(*who, verdict, now);
+        return;
+    }
+    engines::acquire_reply reply;
+    reply.result = engines::acquire_reply::outcome::granted;
+    reply.first_token = granted->first_token;
+    reply.token_count = granted->token_count;
+    settle_grant(*who, reply, now);
+}
+
+lock_table::contest* lock_table::contest_of(const std::string& name, const owner_id& owner) {
     const auto found = names_.find(name);
     if (found == names_.end() || !found->second.waiting) {
-        return;
+        return nullptr;
     }
     for (const auto id : found->second.waiting->contests) {
-        auto& who = *contests_.at(id);
-        if (who.way.owner() != owner) {
-            continue;
+        if (auto& each = *contests_.at(id); each.way.owner() == owner) {
+            return &each;
         }
-        const auto verdict = granted ? who.way.on_turn(*granted, now) : who.way.on_hint();
-        if (verdict != acquisition::verdict::granted) {
-            step(who, verdict, now);
-            return;
-        }
-        engines::acquire_reply reply;
-        reply.result = engines::acquire_reply::outcome::granted;
-        reply.first_token = granted->first_token;
-        reply.token_count = granted->token_count;
-        settle_grant(who, reply, now);
+    }
+    return nullptr;
+}
+
+/// The store granted the lock to an owner who waits no more: an old request of its may have arrived
+/// late. Without a release the lock would stay taken until its ttl ends. An owner that holds the lock
+/// got it in answer to a later question, and one whose release is under way gives it back anyway.
+void lock_table::give_back_unknown(const std::string& name, const owner_id& owner,
+                                   clock::time_point now) {
+    const bool held = std::any_of(holds_.begin(), holds_.end(),
+                                  [&](const auto& each) { return each.second.tenure.owner == owner; });
+    const bool leaving = std::any_of(releases_.begin(), releases_.end(), [&](const auto& each) {
+        return each.second->request.owner == owner;
+    });
+    if (held || leaving || planted(bug::wish_kept)) {
         return;
     }
+    const auto found = names_.find(name);
+    const auto kind = found == names_.end() ? lock_kind::mutex : found->second.kind;
+    send(add_release({name, claim_mode::exclusive, owner, {}, kind}, {}, now + lease_options{}.ttl),
+         now);
 }
 
 void lock_table::on_watch_active(const std::string& name, clock::time_point now) {

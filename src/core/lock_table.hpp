@@ -95,7 +95,8 @@ public:
     void on_release_reply(request_id id, const engines::release_reply& reply, clock::time_point now);
     /// `name` may have become free.
     void on_hint(const std::string& name, clock::time_point now);
-    /// It may be the turn of `owner`, who stands in line for `name`; with a grant it is.
+    /// It may be the turn of `owner`, who stands in line for `name`; with a grant it is. A grant to an
+    /// owner that nobody knows is given back.
     void on_turn(const std::string& name, const owner_id& owner,
                  const std::optional<engines::turn_grant>& granted, clock::time_point now);
     /// The watch on `name` is in place now: what happened before was not seen.
@@ -216,6 +217,8 @@ private:
     [[nodiscard]] std::size_t count_asking(const line& here) const;
     [[nodiscard]] bool is_refused(const line& here, const claim& what) const;
     [[nodiscard]] std::uint32_t most_asking(const line& here) const;
+    [[nodiscard]] contest* contest_of(const std::string& name, const owner_id& owner);
+    void give_back_unknown(const std::string& name, const owner_id& owner, clock::time_point now);
     void settle_late_grant(contest& who, clock::time_point now);
     void settle_grant(contest& who, const engines::acquire_reply& reply, clock::time_point now);
     [[nodiscard]] bool settle_without_grant(contest& who, acquisition::verdict verdict,

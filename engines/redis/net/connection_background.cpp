@@ -165,10 +165,12 @@ failure connection::state::make_link(std::shared_ptr<link>& made) {
         return std::move(opened.error);
     }
     auto answers = std::make_unique<reply_reader>();
-    introduction said = introduce(*opened.connected, *answers, where_, how_, greeting_, deadline, wait);
+    introduction said =
+        introduce(*opened.connected, *answers, where_, how_, peer_name_, greeting_, deadline, wait);
     if (said.error) {
         return std::move(said.error);
     }
+    peer_name_ = std::move(said.name);
     if (told_.check_greeting) {
         const inside_callback mark{this};
         if (failure why = told_.check_greeting(said.replies)) {

@@ -115,7 +115,11 @@ failure connection::state::unanswered(link::reach how_far) const {
 
 void connection::state::drop(const failure& why, aftermath& after) {
     const auto on = std::exchange(link_, nullptr);
-    on->socket().shut();
+    if (phase_ == phase::closed) {
+        on->socket().shut();
+    } else {
+        on->socket().discard();
+    }
     commands_before_ += on->commands();
     on->each([&](request& pending, link::reach how_far) {
         if (phase_ == phase::closed) {

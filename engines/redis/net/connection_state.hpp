@@ -121,6 +121,8 @@ private:
     bool started_{};
     bool sleeping_{};
     bell bell_;
+    /// What the server called the last connection. Only for the background.
+    peer_name peer_name_;
     /// When the background looks for requests of those who do not wait that are over time.
     clock::time_point next_expiry_{clock::time_point::max()};
     /// When something was put off last, and when the background looks whether it still is; never, while

@@ -1,5 +1,6 @@
 #include <array>
 #include <charconv>
+#include <redis/errors.hpp>
 #include <redis/net/handshake.hpp>
 
 #include <openssl/crypto.h>
@@ -22,6 +23,7 @@ struct script {
     std::size_t login{none};
     std::size_t select{none};
     std::size_t time{};
+    std::size_t name{};
     std::size_t greeting{};
 
     static constexpr std::size_t none = static_cast<std::size_t>(-1);
@@ -32,18 +34,23 @@ struct script {
     }
 };
 
-void write_script(script& into, const connection_settings& how, const commands& greeting) {
+void write_script(script& into, const connection_settings& how, const peer_name& predecessor,
+                  const commands& greeting) {
     const credentials& login = how.login;
     if (!login.user.empty()) {
         into.login = into.add({"AUTH", login.user, login.password});
     } else if (!login.password.empty()) {
         into.login = into.add({"AUTH", login.password});
     }
+    if (!predecessor.id.empty()) {
+        into.add({"CLIENT", "KILL", "ID", predecessor.id, "ADDR", predecessor.address});
+    }
     if (how.database != 0) {
         into.select = into.add({"SELECT", std::to_string(how.database)});
     }
     into.time = into.add({"TIME"});
     into.add({"CLIENT", "SETNAME", "holdfast"});
+    into.name = into.add({"CLIENT", "INFO"});
     into.greeting = into.count;
     for (const auto& command : greeting) {
         const std::vector<std::string_view> words{command.begin(), command.end()};
@@ -152,8 +159,41 @@ std::int64_t microseconds_of(const value& time) {
     return number(time.items[0].text) * 1'000'000 + number(time.items[1].text);
 }
 
+/// CLIENT INFO answers "id=7 addr=10.0.0.9:51234 laddr=…". A Unix socket's address is a path.
+peer_name name_in(const value& info) {
+    const auto field = [words = " " + info.text](const std::string& name) {
+        const auto found = words.find(" " + name + "=");
+        const auto begin = found + name.size() + 2;
+        return found == std::string::npos ? std::string{}
+                                          : words.substr(begin, words.find(' ', begin) - begin);
+    };
+    peer_name named;
+    if (info.type == value::kind::text) {
+        named = {field("id"), field("addr")};
+    }
+    const bool usable = !named.id.empty() && !named.address.empty() && named.address[0] != '/';
+    return usable ? named : peer_name{};
+}
+
+/// A server that does not want us says why, unasked, and hangs up. That is no answer to AUTH or SELECT:
+/// a server that refuses those goes on to answer the rest.
+failure turned_away(const script& sent, const std::vector<value>& answers,
+                    const connection_settings& how) {
+    if (answers.empty()) {
+        return {};
+    }
+    if (says_full(answers.front())) {
+        return meaning_of(answers.front());
+    }
+    const bool alone = answers.size() == 1 && sent.count > 1;
+    return alone && answers.front().error_code() == "ERR" ? refusal(answers.front(), how) : failure{};
+}
+
 /// The first answer that is in the way, if any.
 failure judge(const script& sent, const std::vector<value>& answers, const connection_settings& how) {
+    if (failure why = turned_away(sent, answers, how)) {
+        return why;
+    }
     if (sent.login < answers.size() && answers[sent.login].is_error()) {
         failure why = refusal(answers[sent.login], how);
         if (why.code == errc::store_unavailable && answers[sent.login].error_code() == "ERR") {
@@ -177,7 +217,6 @@ failure judge(const script& sent, const std::vector<value>& answers, const conne
             return refusal(answers[place], how);
         }
     }
-    // A server that has too many clients says so, unasked, and hangs up.
     if (!answers.empty() && answers.size() < sent.count && answers.front().is_error()) {
         return refusal(answers.front(), how);
     }
@@ -187,11 +226,11 @@ failure judge(const script& sent, const std::vector<value>& answers, const conne
 }  // namespace
 
 introduction introduce(stream& to, reply_reader& reader, const node_address& where,
-                       const connection_settings& how, const commands& greeting,
-                       clock::time_point deadline, const waiting& wait) {
+                       const connection_settings& how, const peer_name& predecessor,
+                       const commands& greeting, clock::time_point deadline, const waiting& wait) {
     const std::string name = where.text();
     script sent;
-    write_script(sent, how, greeting);
+    write_script(sent, how, predecessor, greeting);
     introduction result;
     std::vector<value> answers;
     failure lost = write_all(to, sent.out.text, deadline, wait, name);
@@ -211,6 +250,7 @@ introduction introduce(stream& to, reply_reader& reader, const node_address& whe
         return result;
     }
     result.time = microseconds_of(answers[sent.time]);
+    result.name = name_in(answers[sent.name]);
     result.replies.assign(std::make_move_iterator(answers.begin() + static_cast<long>(sent.greeting)),
                           std::make_move_iterator(answers.end()));
     return result;

@@ -254,4 +254,9 @@ void stream::shut() noexcept {
     ::shutdown(socket_.get(), SHUT_RDWR);
 }
 
+void stream::discard() noexcept {
+    set_option(socket_.get(), SOL_SOCKET, SO_LINGER, ::linger{.l_onoff = 1, .l_linger = 0});
+    shut();
+}
+
 }  // namespace holdfast::engines::redis

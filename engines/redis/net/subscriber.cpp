@@ -80,7 +80,7 @@ bool subscriber::state::open(session& made) {
     }
     made.connected = std::move(opened.connected);
     const introduction said =
-        introduce(*made.connected, made.answers, where_, how_, {}, deadline, patience);
+        introduce(*made.connected, made.answers, where_, how_, {}, {}, deadline, patience);
     return !said.error;
 }
 

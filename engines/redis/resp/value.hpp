@@ -22,7 +22,9 @@ struct value {
     std::vector<value> items;
 
     [[nodiscard]] bool is_error() const noexcept { return type == kind::error; }
-    /// error: its first word, "MOVED" or "NOSCRIPT"; otherwise empty.
+    /// error: its first word, "MOVED" or "NOSCRIPT"; otherwise empty. An error that a script ran into
+    /// has the same code, whatever words the server's version puts around it, and a command that its
+    /// user may not run is "NOPERM".
     [[nodiscard]] std::string_view error_code() const noexcept;
 };
 

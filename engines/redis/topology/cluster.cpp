@@ -52,6 +52,9 @@ void cluster::dispatch(const std::shared_ptr<errand>& what, call how) {
             to = node_at(*owner);
         } else {
             want_refresh();
+            if (const auto other = whom_to_ask_about_slots()) {
+                to = node_at(*other);
+            }
         }
     }
     if (!to) {
@@ -61,6 +64,17 @@ void cluster::dispatch(const std::shared_ptr<errand>& what, call how) {
         return;
     }
     go(what, to, manner::plain, how);
+}
+
+/// A slot may have an owner that the map does not name. Every master knows, and answers with MOVED, or
+/// that nobody serves the slot.
+std::optional<node_address> cluster::whom_to_ask_about_slots() const {
+    for (const auto& each : whom_to_ask()) {
+        if (map_.is_master(each)) {
+            return each;
+        }
+    }
+    return std::nullopt;
 }
 
 void cluster::go(const std::shared_ptr<errand>& what, const std::shared_ptr<node>& to, manner how_asked,

@@ -98,6 +98,7 @@ private:
 
     // Getting commands to their server. cluster.cpp
     void dispatch(const std::shared_ptr<errand>& what, call how);
+    [[nodiscard]] std::optional<node_address> whom_to_ask_about_slots() const;
     void go(const std::shared_ptr<errand>& what, const std::shared_ptr<node>& to, manner how_asked,
             call how);
     void returned(const std::shared_ptr<errand>& what, const node& from, connection::result result);

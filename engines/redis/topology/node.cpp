@@ -34,13 +34,27 @@ node::node(node_address where, connection_settings how, events told)
       how_{std::move(how)},
       told_{std::move(told)},
       subscriber_{where_, how_, told_.pubsub},
-      common_{make_connection()} {}
+      common_{make_connection(router::lane::common)} {}
 
-std::unique_ptr<connection> node::make_connection() {
+std::unique_ptr<connection> node::make_connection(router::lane which) {
+    const bool common = which == router::lane::common;
     return std::make_unique<connection>(
         where_, how_, std::vector<std::vector<std::string>>{{"ROLE"}, {"INFO", "server"}},
-        connection::events{[this](const std::vector<value>& replies) { return greeted(replies); },
-                           told_.lost});
+        connection::events{[this, common](const std::vector<value>& replies) {
+                               failure why = greeted(replies);
+                               if (common && !why) {
+                                   reachable_.store(true);
+                               }
+                               return why;
+                           },
+                           [this, common](const failure& why) {
+                               if (common) {
+                                   reachable_.store(false);
+                               }
+                               if (told_.lost) {
+                                   told_.lost(why);
+                               }
+                           }});
 }
 
 failure node::greeted(const std::vector<value>& replies) {
@@ -78,7 +92,7 @@ connection& node::of(router::lane which) {
     }
     const std::lock_guard lock{guard_};
     if (!confirmed_) {
-        confirmed_ = make_connection();
+        confirmed_ = make_connection(which);
     }
     return *confirmed_;
 }

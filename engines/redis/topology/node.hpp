@@ -37,6 +37,9 @@ public:
     [[nodiscard]] const node_address& where() const noexcept { return where_; }
     /// The most replicas it has been seen with.
     [[nodiscard]] std::uint32_t replicas() const noexcept { return replicas_.load(); }
+    /// Whether the last attempt to use its common connection found the server there, as a master. True
+    /// before the first.
+    [[nodiscard]] bool reachable() const noexcept { return reachable_.load(); }
     /// Who answered when the last command connection was made.
     [[nodiscard]] store_instance instance() const;
     [[nodiscard]] std::uint64_t commands_sent() const;
@@ -44,13 +47,14 @@ public:
 private:
     [[nodiscard]] failure greeted(const std::vector<value>& replies);
     [[nodiscard]] failure check_role(const value& answer);
-    [[nodiscard]] std::unique_ptr<connection> make_connection();
+    [[nodiscard]] std::unique_ptr<connection> make_connection(router::lane which);
     [[nodiscard]] connection& of(router::lane which);
 
     node_address where_;
     connection_settings how_;
     events told_;
     std::atomic<std::uint32_t> replicas_{0};
+    std::atomic<bool> reachable_{true};
     mutable std::mutex guard_;
     store_instance instance_;
     subscriber subscriber_;

@@ -84,15 +84,10 @@ std::optional<redirect> read_redirect(const value& answer, const node_address& a
     return result;
 }
 
-bool says_readonly(const value& answer) noexcept {
-    return answer.error_code() == "READONLY" ||
-           (answer.error_code() == "ERR" && answer.text.find("-READONLY ") != std::string::npos);
-}
-
 failure not_now(const value& answer) {
     const auto code = answer.error_code();
     constexpr std::array<std::string_view, 3> others{"CLUSTERDOWN", "LOADING", "MASTERDOWN"};
-    if (says_readonly(answer)) {
+    if (code == "READONLY") {
         return {errc::store_unavailable,
                 "the server is a replica now; its master must be used (" + answer.text + ")"};
     }

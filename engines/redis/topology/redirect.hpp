@@ -27,10 +27,6 @@ struct redirect {
 /// Nothing for other answers, and when it does not say where.
 [[nodiscard]] std::optional<redirect> read_redirect(const value& answer, const node_address& asked);
 
-/// Whether the server is a replica and may not write. Servers before 7.0 hide it in other words when a
-/// script finds out.
-[[nodiscard]] bool says_readonly(const value& answer) noexcept;
-
 /// Why the server cannot do this now, if that is what it says: CLUSTERDOWN, LOADING, MASTERDOWN,
 /// READONLY. Nothing was changed, then. (TRYAGAIN is an answer: another command may do.)
 [[nodiscard]] failure not_now(const value& answer);

@@ -10,6 +10,7 @@
 #include <redis/address.hpp>
 #include <redis/net/connection.hpp>
 #include <redis/net/subscriber.hpp>
+#include <redis/topology/sentinel_agreement.hpp>
 
 namespace holdfast::engines::redis {
 
@@ -69,7 +70,10 @@ public:
 };
 
 [[nodiscard]] std::unique_ptr<router> make_standalone(const address& where, router::events told);
-[[nodiscard]] std::unique_ptr<router> make_sentinel(const address& where, router::events told);
+/// `patience`: see `master_choice`.
+[[nodiscard]] std::unique_ptr<router> make_sentinel(
+    const address& where, router::events told,
+    clock::duration patience = master_choice::default_patience);
 [[nodiscard]] std::unique_ptr<router> make_cluster(const address& where, router::events told);
 
 }  // namespace holdfast::engines::redis

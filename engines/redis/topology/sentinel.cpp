@@ -36,7 +36,8 @@ struct reign {
 /// more, and every few seconds; and they tell of a new master by themselves.
 class sentinel final : public router {
 public:
-    sentinel(const address& where, events told) : where_{where}, told_{std::move(told)} {
+    sentinel(const address& where, events told, clock::duration patience)
+        : where_{where}, told_{std::move(told)}, choice_{patience} {
         views_.resize(where_.nodes.size());
         silences_.resize(where_.nodes.size());
     }
@@ -217,7 +218,9 @@ void sentinel::heard_from(std::size_t which, std::optional<sentinel_view> view, 
 
 /// With the lock held. Whoever is the master no more.
 std::shared_ptr<reign> sentinel::follow() {
-    if (!choice_.consider(views_, clock::now())) {
+    using presence = master_choice::presence;
+    const bool gone = master_ && !master_->server.reachable();
+    if (!choice_.consider(views_, gone ? presence::gone : presence::there, clock::now())) {
         return {};
     }
     auto next = std::make_shared<reign>(
@@ -305,7 +308,7 @@ connection::result sentinel::judge(const reign* from, connection::result result)
         return {{}, {errc::store_unavailable, deposed() + "; nothing was sent to it"}};
     }
     const value& first = result.replies.front();
-    if (says_readonly(first)) {
+    if (first.error_code() == "READONLY") {
         demoted(from);
     }
     if (failure why = not_now(first)) {
@@ -377,8 +380,9 @@ std::uint64_t sentinel::commands_sent() const {
 
 }  // namespace
 
-std::unique_ptr<router> make_sentinel(const address& where, router::events told) {
-    return std::make_unique<sentinel>(where, std::move(told));
+std::unique_ptr<router> make_sentinel(const address& where, router::events told,
+                                      clock::duration patience) {
+    return std::make_unique<sentinel>(where, std::move(told), patience);
 }
 
 }  // namespace holdfast::engines::redis

@@ -20,7 +20,18 @@ std::optional<sentinel_view> newest_view(std::span<const std::optional<sentinel_
     return best;
 }
 
-bool master_choice::consider(std::span<const std::optional<sentinel_view>> views,
+namespace {
+
+[[nodiscard]] bool majority_names(std::span<const std::optional<sentinel_view>> views,
+                                  const node_address& master) {
+    const auto voices = std::count_if(views.begin(), views.end(),
+                                      [&](const auto& each) { return each && each->master == master; });
+    return 2 * voices > std::ssize(views);
+}
+
+}  // namespace
+
+bool master_choice::consider(std::span<const std::optional<sentinel_view>> views, presence current,
                              clock::time_point now) {
     const auto best = newest_view(views);
     if (!best) {
@@ -28,8 +39,12 @@ bool master_choice::consider(std::span<const std::optional<sentinel_view>> views
         return false;
     }
     if (current_ && best->epoch < current_->epoch) {
+        if (current == presence::there && !majority_names(views, best->master)) {
+            doubted_.reset();
+            return false;
+        }
         doubted_ = doubted_.value_or(now);
-        if (now - *doubted_ < patience) {
+        if (now - *doubted_ < patience_) {
             return false;
         }
     }

@@ -28,23 +28,30 @@ struct sentinel_view {
 [[nodiscard]] std::optional<sentinel_view> newest_view(
     std::span<const std::optional<sentinel_view>> views);
 
-/// Keeps us from going back when the only sentinel that knew of a new master falls silent before the
-/// others have heard of it.
+/// Keeps us from going back to an older configuration: when those that knew of a new master fall
+/// silent, a sentinel that was cut off may still name the old one, and another client may use the new.
 ///
-/// For a while only: whoever sets up the sentinels anew starts counting from zero.
+/// A lower number counts only if more than half of the sentinels (those that are silent count as well)
+/// name its master, or if the newer master is gone, and only after that has been so for a while.
+/// Whoever sets up the sentinels anew starts counting from zero.
 class master_choice {
 public:
-    static constexpr std::chrono::seconds patience{5};
+    static constexpr std::chrono::seconds default_patience{5};
 
+    explicit master_choice(clock::duration patience = default_patience) : patience_{patience} {}
+
+    /// Whether the current master can be used, as far as we know.
+    enum class presence : std::uint8_t { there, gone };
     /// Whether the master is another one now.
-    [[nodiscard]] bool consider(std::span<const std::optional<sentinel_view>> views,
+    [[nodiscard]] bool consider(std::span<const std::optional<sentinel_view>> views, presence current,
                                 clock::time_point now);
     /// Nothing before the first.
     [[nodiscard]] const std::optional<sentinel_view>& current() const noexcept { return current_; }
 
 private:
+    clock::duration patience_;
     std::optional<sentinel_view> current_;
-    /// Since when all who say anything know only of something older.
+    /// Since when an older configuration may count.
     std::optional<clock::time_point> doubted_;
 };
 

@@ -73,6 +73,9 @@ sentinel_dialogue::news sentinel_dialogue::take(const value& answer) {
     if (is_message(answer)) {
         return take_message(answer);
     }
+    if (says_full(answer)) {
+        return {{}, false, meaning_of(answer)};
+    }
     if (expected_.empty()) {
         return {{}, false, senseless_answer("nothing")};
     }

@@ -72,7 +72,7 @@ bool slot_map::add_range(const value& range, const node_address& asked) {
     }
     const auto where = read_node(range.items[2], asked);
     if (!where) {
-        return true;  // somebody has these slots, but nobody says who: MOVED will tell
+        return true;  // somebody has these slots, but nobody says who: another master will
     }
     const place owner = place_of(*where);
     std::fill(owners_.begin() + *first, owners_.begin() + *last + 1, owner);

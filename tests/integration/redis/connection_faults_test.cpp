@@ -231,6 +231,28 @@ TEST_F(redis_half_open, work_goes_on_over_a_new_connection_when_the_old_one_stay
     EXPECT_TRUE(stock.try_acquire_for(10s).has_value());
 }
 
+TEST_F(redis_half_open, a_request_that_arrives_after_its_connection_was_given_up_has_no_effect) {
+    mutex stock{client_, "stock"};
+    stock.lock();
+    stock.unlock();
+    gate_.stall();
+    const auto asked = client_.requests();
+    auto taking = in_background([&] { return stock.try_acquire_for(20s); });
+    EXPECT_TRUE(eventually([&] { return client_.requests() >= asked + 2; }));
+    gate_.abandon();
+    auto held = taking.get();
+    ASSERT_TRUE(held.has_value());
+    EXPECT_EQ(held->release(), release_outcome::released);
+    ASSERT_FALSE(is_there("stock"));
+
+    gate_.deliver_late();
+
+    // Two rounds of the server's: it reads whoever has said something in each of them.
+    server_.cli({"PING"});
+    server_.cli({"PING"});
+    EXPECT_FALSE(is_there("stock"));
+}
+
 TEST_F(redis_half_open, a_waiter_over_a_silent_subscription_is_still_served) {
     client holder{address()};
     auto held = mutex{holder, "stock"}.acquire();

@@ -77,6 +77,26 @@ TEST_F(redis_quorum, no_server_gives_the_lock_to_anybody_by_itself) {
     EXPECT_TRUE(waiting.get());
 }
 
+TEST_F(redis_quorum, opens_with_one_server_of_three_that_has_too_many_clients) {
+    quorum all{.stores = {}, .member_timeout = 1s};
+    for (const auto& each : servers) {
+        each.cli({"ACL", "SETUSER", "locker", "on", ">secret", "~*", "&*", "+@all"});
+        all.stores.push_back("redis://locker:secret@127.0.0.1:" + std::to_string(each.port()) + "/1");
+    }
+    auto occupant = servers[0].connect();
+    EXPECT_TRUE(eventually([&] {
+        return occupant.command({"CONFIG", "SET", "maxclients", "1"}).text == "OK";
+    }));
+
+    client where{all};
+
+    EXPECT_TRUE((mutex{where, "stock"}.try_acquire_for(5s)));
+    occupant.command({"CONFIG", "SET", "maxclients", "1000"});
+    EXPECT_TRUE(eventually([&] {
+        return servers[0].cli({"CLIENT", "LIST"}).find("user=locker") != std::string::npos;
+    }));
+}
+
 TEST_F(redis_quorum, says_that_there_is_no_quorum_with_two_of_three_dead_and_leaves_nothing) {
     client where{stores()};
     mutex lock{where, "stock"};

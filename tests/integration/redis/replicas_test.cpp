@@ -183,6 +183,36 @@ TEST_F(redis_replica_policy, a_fair_lock_with_one_is_handed_over_without_waiting
     EXPECT_LT(watch.elapsed(), 900ms);
 }
 
+TEST_F(redis_replica_policy,
+       a_request_that_waited_behind_another_leaves_nothing_when_its_caller_is_gone) {
+    pause(2);
+    auto& master = servers_.master();
+    command_log log{master};
+    auto first = in_background([this] {
+        mutex other{client_, "other", confirmed_by(replica_policy::majority())};
+        return error_of([&] { return other.try_acquire(); });
+    });
+    EXPECT_TRUE(eventually([&] {
+        return master.cli({"CLIENT", "LIST"}).find("cmd=wait") != std::string::npos;
+    }));
+    // Sent, and read by the server only when the WAIT before it is over.
+    mutex stock{client_, "stock", confirmed_by(replica_policy::majority())};
+    EXPECT_EQ(error_of([&] { return stock.try_acquire_for(100ms); }), errc::outcome_unknown);
+
+    EXPECT_EQ(first.get(), errc::store_unavailable);
+
+    std::vector<std::string> said;
+    EXPECT_TRUE(eventually([&] {
+        for (auto& line : log.news()) {
+            if (line.find(R"("EVAL" )") != std::string::npos) {
+                said.push_back(std::move(line));
+            }
+        }
+        return lines_with(said, R"("stock")") > 0;
+    }));
+    EXPECT_TRUE(eventually([&] { return !is_in_master("stock"); }));
+}
+
 TEST_F(redis_replica_policy, a_connection_that_ends_while_it_waits_for_replicas_leaves_nothing) {
     pause(2);
     auto asking = in_background([this] {

@@ -28,8 +28,10 @@ public:
     void keep_out();
     /// Everything passes, also what was kept back.
     void let_through();
-    /// The connections that are there stay silent for ever; new ones work.
+    /// The connections that are there stay silent, until `deliver_late`; new ones work.
     void abandon();
+    /// What clients said on abandoned connections arrives at the server after all.
+    void deliver_late();
 
 private:
     /// A descriptor of our own.

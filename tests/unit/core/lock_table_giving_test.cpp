@@ -89,6 +89,51 @@ TEST_F(lock_table_giving, one_that_gives_up_tells_the_store) {
     answer(left, released());
 }
 
+TEST_F(lock_table_giving, what_is_given_to_an_owner_that_waits_no_more_is_given_back) {
+    const auto asked = wait_for_it();
+    cancel(who_waits);
+    answer(only<send_release>(), released());
+    EXPECT_EQ(only<finish_acquire>().error.code, errc::cancelled);
+    stop_watching();
+
+    // A request of its arrived late: the store kept it in mind once more.
+    gives(asked.request.owner, grant);
+
+    const auto back = only<send_release>();
+    EXPECT_EQ(back.request.name, "stock");
+    EXPECT_EQ(back.request.owner, asked.request.owner);
+    EXPECT_EQ(back.on_behalf_of, 0U);
+    answer(back, released());
+}
+
+TEST_F(lock_table_giving, what_is_given_to_an_owner_nobody_knows_is_given_back_while_others_wait) {
+    const auto asked = wait_for_it();
+    auto other = asked.request.owner;
+    other.sequence += 100;
+    gives(other, grant);
+    const auto back = only<send_release>();
+    EXPECT_EQ(back.request.owner, other);
+    answer(back, released());
+    gives(asked.request.owner, grant);
+    EXPECT_EQ(only<finish_acquire>().token.value, 30U);
+    stop_watching();
+    let_go(who_waits);
+}
+
+TEST_F(lock_table_giving, what_is_told_to_an_owner_that_holds_it_already_is_kept) {
+    const auto asked = wait_for_it();
+    at(100ms);
+    gives(asked.request.owner, {{30}, 1, start});  // it asks, and is answered first
+    answer(only<send_acquire>(), granted(30));
+    static_cast<void>(only<finish_acquire>());
+    stop_watching();
+
+    gives(asked.request.owner, grant);
+
+    EXPECT_TRUE(requests_nothing());
+    let_go(who_waits);
+}
+
 TEST_F(lock_table_giving, one_that_was_never_refused_tells_the_store_nothing) {
     auto what = exclusive();
     what.wait = false;

@@ -44,6 +44,28 @@ public:
         EXPECT_TRUE(eventually([&] { return !cut_; }));
     }
 
+    /// What the client left on a connection that was cut, read to its end: 0, or an error.
+    [[nodiscard]] int ending() {
+        std::vector<char> buffer(1 << 16);
+        for (const auto& [from, other] : pairs_) {
+            ::sockaddr_in peer{};
+            ::socklen_t size = sizeof peer;
+            ::getsockname(from, reinterpret_cast<::sockaddr*>(&peer), &size);
+            if (ntohs(peer.sin_port) != port_) {
+                continue;
+            }
+            const ::timeval limit{.tv_sec = patience.count(), .tv_usec = 0};
+            ::setsockopt(from, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+            for (;;) {
+                const auto got = ::recv(from, buffer.data(), buffer.size(), 0);
+                if (got <= 0) {
+                    return got == 0 ? 0 : errno;
+                }
+            }
+        }
+        return -1;
+    }
+
 private:
     [[nodiscard]] static ::sockaddr_in place(std::uint16_t port) {
         ::sockaddr_in made{};
@@ -127,6 +149,52 @@ TEST(half_open_connection, calls_end_by_their_deadlines_and_a_new_connection_is_
     EXPECT_EQ(ask(tested, {"PING"}, 200ms).error.code, errc::outcome_unknown);
     EXPECT_LT(clock::now(), deadline + 500ms);
     EXPECT_TRUE(eventually([&] { return !ask(tested, {"PING"}, 200ms).error; }));
+}
+
+TEST(half_open_connection, what_was_not_sent_when_it_is_given_up_is_never_sent) {
+    const server redis;
+    cable wire{redis.port()};
+    connection tested{wire.where(), {}, {}, {}};
+    ASSERT_EQ(ask(tested, {"PING"}).error.code, errc{});
+    wire.cut();
+    // More than the buffers of both ends take.
+    const std::string much(std::size_t{32} << 20U, 'x');
+    std::atomic<bool> over{};
+    tested.send(command({"SET", "key", much}), {clock::now() + patience, caller::must_not_block},
+                [&](const connection::result&) { over = true; });
+    tested.reset({errc::store_unavailable, "given up"});
+    ASSERT_TRUE(eventually([&] { return over.load(); }));
+    EXPECT_EQ(wire.ending(), ECONNRESET);
+}
+
+TEST(half_open_connection, a_new_connection_ends_the_one_before_it_at_the_server) {
+    const server redis;
+    cable wire{redis.port()};
+    connection tested{wire.where(), {}, {}, {}};
+    const auto id_of = [](const connection::result& info) {
+        const std::string& words = info.replies.at(0).text;
+        return words.substr(0, words.find(' '));
+    };
+    const auto first = id_of(ask(tested, {"CLIENT", "INFO"}));
+    ASSERT_TRUE(first.starts_with("id=")) << first;
+    wire.cut();
+    tested.reset({errc::store_unavailable, "given up"});
+    ASSERT_NE(id_of(ask(tested, {"CLIENT", "INFO"})), first);
+    admin other{redis.port()};
+    const std::string clients{other.command({"CLIENT", "LIST"})->str};
+    EXPECT_EQ(("\n" + clients).find("\n" + first + " "), std::string::npos) << clients;
+}
+
+TEST(half_open_connection, a_user_who_may_not_end_connections_does_without) {
+    const server redis;
+    admin other{redis.port()};
+    other.command({"ACL", "SETUSER", "locker", "on", ">pw", "~*", "+time", "+ping", "+client|info"});
+    cable wire{redis.port()};
+    connection tested{wire.where(), {.login = {.user = "locker", .password = "pw"}, .tls = {}}, {}, {}};
+    ASSERT_EQ(ask(tested, {"PING"}).error.code, errc{});
+    wire.cut();
+    tested.reset({errc::store_unavailable, "given up"});
+    EXPECT_EQ(ask(tested, {"PING"}).error.code, errc{});
 }
 
 TEST(half_open_connection, a_subscriber_notices_it_and_subscribes_again) {

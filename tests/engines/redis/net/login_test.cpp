@@ -105,6 +105,22 @@ TEST(login, a_server_with_too_many_clients_is_unavailable) {
     EXPECT_NE(refused.detail.find("max number of clients"), std::string::npos) << refused.detail;
 }
 
+TEST(login, a_server_with_too_many_clients_has_not_judged_the_password_or_the_database) {
+    const server redis;
+    admin other{redis.port()};
+    ASSERT_TRUE(eventually([&] {
+        const reply answer = other.command({"CONFIG", "SET", "maxclients", "1"});
+        return answer && answer->type == REDIS_REPLY_STATUS;
+    }));
+    auto with_database = connection_settings{};
+    with_database.database = 3;
+    for (const auto& how : {with_login("", "pw"), with_login("locker", "pw"), with_database}) {
+        const failure refused = outcome_of(redis.where(), how);
+        EXPECT_EQ(refused.code, errc::store_unavailable) << refused.detail;
+        EXPECT_NE(refused.detail.find("max number of clients"), std::string::npos) << refused.detail;
+    }
+}
+
 TEST(login, nobody_at_the_address_is_said_with_the_address) {
     const std::uint16_t port = free_port();
     const failure refused = outcome_of({.host = "127.0.0.1", .port = port, .path = {}}, {});

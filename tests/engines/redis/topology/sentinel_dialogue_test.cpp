@@ -139,6 +139,15 @@ TEST(redis_sentinel_dialogue, a_missing_password_is_reported) {
     EXPECT_EQ(dialogue.take(error("NOAUTH Authentication required.")).error.code, errc::unauthorised);
 }
 
+TEST(redis_sentinel_dialogue, too_many_clients_is_no_answer_to_the_login_or_the_question) {
+    for (const auto& login : {credentials{}, credentials{"alice", "secret"}}) {
+        sentinel_dialogue dialogue{"shop", login};
+        static_cast<void>(dialogue.opening());
+        const auto news = dialogue.take(error("ERR max number of clients reached"));
+        EXPECT_EQ(news.error.code, errc::store_unavailable);
+    }
+}
+
 TEST(redis_sentinel_dialogue, answers_to_nothing_end_it) {
     auto dialogue = settled_dialogue();
     EXPECT_EQ(dialogue.take(text("OK")).error.code, errc::store_error);
