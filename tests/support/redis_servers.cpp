@@ -1,4 +1,5 @@
 #include <signal.h>
+#include <cstdlib>
 
 #include <stdexcept>
 #include <support/redis_servers.hpp>
@@ -110,7 +111,8 @@ bool redis_server::running() {
 
 std::vector<std::string> redis_server::command_line() const {
     const auto in_directory = [this](const char* name) { return (directory() / name).string(); };
-    std::vector<std::string> words{"redis-server"};
+    const auto* const chosen = std::getenv("HOLDFAST_TEST_REDIS_SERVER");
+    std::vector<std::string> words{chosen == nullptr ? "redis-server" : chosen};
     if (!options_.configuration.empty()) {
         words.push_back(in_directory("server.conf"));
     }

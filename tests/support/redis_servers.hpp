@@ -15,7 +15,8 @@
 /// Real Redis servers for tests, alone and together: on the loopback interface, on free ports, in
 /// temporary directories; gone at the end of the test whatever happens. Constructors return when the
 /// servers are ready for use, and throw `std::runtime_error` with their logs when they do not get
-/// ready.
+/// ready. The environment variable HOLDFAST_TEST_REDIS_SERVER names another program than redis-server:
+/// Valkey's, or another version's.
 namespace holdfast::testing_support {
 
 /// Files in PEM form, made once per test program.
