@@ -142,7 +142,11 @@ public:
           lanes_{options, most_at_once,
                  [this](const std::string& key, std::vector<detail::keyed_lanes::work> batch) {
                      run(key, batch);
-                 }} {}
+                 }} {
+        if (!handle_) {
+            detail::raise_no_handler();
+        }
+    }
 
     /// Waits for room.
     [[nodiscard]] std::future<Result> submit(std::string_view key, Operation operation) {

@@ -16,6 +16,7 @@
 namespace holdfast {
 
 class client;
+class segmented_stock;
 
 namespace detail {
 class session;
@@ -84,8 +85,12 @@ protected:
     mutex(client& owner, std::string name, lease_options options, lock_kind kind);
 
 private:
+    friend class segmented_stock;
+
     bool lock_until(clock::time_point deadline);
     std::optional<lease> acquire_until(clock::time_point deadline, std::stop_token stop);
+    /// Asks once, as `try_acquire` does, and waits for the answer until the deadline at most.
+    std::optional<lease> ask_once(std::optional<clock::time_point> deadline, std::stop_token stop);
 
     std::shared_ptr<detail::session> session_;
     std::string name_;

@@ -3,10 +3,8 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <stop_token>
 #include <string>
-#include <vector>
 
 #include <holdfast/clock.hpp>
 #include <holdfast/detail/deadline.hpp>
@@ -57,21 +55,13 @@ public:
     [[nodiscard]] fencing_token token() const noexcept;
 
 private:
-    struct entry {
-        std::uint64_t thread;
-        std::uint32_t depth;
-        std::shared_ptr<detail::hold> taken;
-    };
     bool lock_until(clock::time_point deadline);
     bool enter_again();
-    void entered(std::shared_ptr<detail::hold> taken);
-    [[nodiscard]] std::shared_ptr<detail::hold> mine() const noexcept;
+    bool entered(std::shared_ptr<detail::hold> taken);
 
     std::shared_ptr<detail::session> session_;
     std::string name_;
     lease_options options_;
-    mutable std::mutex guard_;
-    std::vector<entry> entries_;
 };
 
 }  // namespace holdfast

@@ -82,16 +82,22 @@ struct taking {
 /// there are segments are served at a time. 500 pieces become 5 × 100.
 ///
 /// `take` looks for a segment that nobody has locked, and takes from it if it has enough. It waits only
-/// when all segments that may have enough are locked. It says `not_enough` only when it has seen every
-/// segment under its lock: nothing is sold twice, and nothing is left behind unseen.
+/// when all segments that may have enough are locked, and then for each of them in turn: one whose
+/// holder hangs keeps nobody from the others. It says `not_enough` only when it has seen every segment
+/// under its lock: nothing is sold twice, and nothing is left behind unseen.
+///
+/// A lock that is lost while units are gathered from several segments ends with an error. What had been
+/// taken by then is put back first, however long that takes; if it cannot be put back, the error says
+/// how much is missing. A write that throws and whose segment is lost before it could be undone may
+/// leave its units missing: the error is the write's own.
 ///
 /// Locks are called `<name>:<index>`; everybody who uses the name must use the same number of segments.
 /// Errors: `std::system_error` as from `mutex`, and whatever the store's functions throw.
 /// Thread safety: all functions may be called from any thread, and so are the store's.
 class segmented_stock {
 public:
-    /// No I/O. Throws `std::system_error` when the name or the options make no sense, or there are no
-    /// segments.
+    /// No I/O. Throws `std::system_error` when the name or the options make no sense, there are no
+    /// segments, or the store lacks a function.
     segmented_stock(client& owner, const std::string& name, std::size_t segments, segment_store store,
                     const stock_options& options = {});
     segmented_stock(const segmented_stock&) = delete;
@@ -107,9 +113,10 @@ public:
                                   std::stop_token stop = {}) {
         return take_until(units, detail::deadline_after(wait), std::move(stop));
     }
-    /// Gives units back, to a segment that is free if there is one.
+    /// Gives units back, to a segment that is free if there is one. Throws `errc::invalid_argument`
+    /// when no segment can count that many more.
     void put(std::uint64_t units);
-    /// Counts all segments while all of them are locked.
+    /// Counts all segments while all of them are locked; at most 2⁶⁴ − 1.
     [[nodiscard]] std::uint64_t count();
 
     [[nodiscard]] std::size_t segments() const noexcept { return locks_.size(); }
@@ -120,11 +127,14 @@ private:
 
     [[nodiscard]] taking take_until(std::uint64_t units, deadline until, std::stop_token stop);
     [[nodiscard]] taking gather(std::uint64_t units, deadline until, std::stop_token stop);
-    [[nodiscard]] std::vector<taking::part> take_from_all(const multi_lease& held,
+    [[nodiscard]] std::vector<taking::part> take_from_all(multi_lease& held,
                                                           const std::vector<std::uint64_t>& there,
                                                           std::uint64_t units);
-    void put_back(const multi_lease& held, const std::vector<std::uint64_t>& there,
-                  const std::vector<taking::part>& parts) noexcept;
+    [[nodiscard]] std::uint64_t write_back(const multi_lease& held,
+                                           const std::vector<std::uint64_t>& there,
+                                           const std::vector<taking::part>& parts,
+                                           const std::optional<taking::part>& doubtful) noexcept;
+    void put_after_loss(std::uint64_t missing);
     [[nodiscard]] segment segment_under(std::size_t index, const multi_lease& held) const;
     [[nodiscard]] std::vector<std::size_t> order() const;
 

@@ -49,6 +49,9 @@ using namespace std::chrono_literals;
 [[nodiscard]] std::shared_ptr<detail::session> make_session(std::unique_ptr<engines::engine> engine,
                                                             const engines::client_identity& identity,
                                                             const client_options& options) {
+    if (!engine) {
+        failure{errc::invalid_argument, "there is no engine"}.raise("client");
+    }
     const auto& promises = engine->promises();
     const auto required = std::max(options.require, required_by_environment());
     if (promises.reach < required) {

@@ -19,6 +19,10 @@ std::string_view to_string(release_outcome outcome) noexcept {
 }
 
 detail::hold::~hold() {
+    if (!given_back_ && !session_->forked()) {
+        session_->abandon(*this);
+        tell_loss();
+    }
     delete stop_.load();
 }
 

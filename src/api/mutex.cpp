@@ -74,6 +74,11 @@ std::optional<lease> mutex::acquire_until(clock::time_point deadline, std::stop_
         detail::take(session_, name_, options_, claim_of(kind_), patience::until(deadline), stop));
 }
 
+std::optional<lease> mutex::ask_once(std::optional<clock::time_point> deadline, std::stop_token stop) {
+    return detail::to_lease(
+        detail::take(session_, name_, options_, claim_of(kind_), {false, deadline}, stop));
+}
+
 std::stop_token mutex::lost() const noexcept {
     const auto taken = holds_.peek();
     return taken ? taken->lost() : std::stop_token{};

@@ -2,42 +2,41 @@
 
 #include <api/request.hpp>
 #include <holdfast/client.hpp>
-#include <holdfast/detail/facade.hpp>
+#include <runtime/recursion.hpp>
 
-#include <algorithm>
 #include <utility>
 
 namespace holdfast {
 
 using detail::patience;
-using detail::this_thread_number;
 
 recursive_mutex::recursive_mutex(client& owner, std::string name, lease_options options)
     : session_{owner.shared()}, name_{std::move(name)}, options_{options} {
     detail::check(*session_, name_, options_);
 }
 
-recursive_mutex::~recursive_mutex() = default;
-
-/// True when this thread has it already and may go one deeper.
-bool recursive_mutex::enter_again() {
-    const std::lock_guard lock{guard_};
-    for (auto& one : entries_) {
-        if (one.thread == this_thread_number()) {
-            if (one.taken->loss() != errc{}) {
-                failure{one.taken->loss(), "this thread's hold is over; unlock it first"}.raise(
-                    detail::describe(*session_, name_));
-            }
-            ++one.depth;
-            return true;
-        }
-    }
-    return false;
+recursive_mutex::~recursive_mutex() {
+    session_->recursion().forget_object(this);
 }
 
-void recursive_mutex::entered(std::shared_ptr<detail::hold> taken) {
-    const std::lock_guard lock{guard_};
-    entries_.push_back({this_thread_number(), 1, std::move(taken)});
+/// True when this thread has it already and is one level deeper now.
+bool recursive_mutex::enter_again() {
+    using entering = detail::recursion_table::entering;
+    const auto result = session_->recursion().enter_again(name_, this);
+    if (result == entering::lost) {
+        const auto over = session_->recursion().hold_of(name_);
+        failure{over ? over->loss() : errc::lost, "this thread's hold is over; unlock it first"}.raise(
+            detail::describe(*session_, name_));
+    }
+    return result == entering::again;
+}
+
+bool recursive_mutex::entered(std::shared_ptr<detail::hold> taken) {
+    if (!taken) {
+        return false;
+    }
+    session_->recursion().enter(this, std::move(taken));
+    return true;
 }
 
 void recursive_mutex::lock() {
@@ -47,75 +46,40 @@ void recursive_mutex::lock() {
 }
 
 bool recursive_mutex::lock(std::stop_token stop) {
-    if (enter_again()) {
-        return true;
-    }
-    auto taken = detail::take(session_, name_, options_, {}, patience::unlimited(), stop);
-    return taken && (entered(std::move(taken)), true);
+    return enter_again() ||
+           entered(detail::take(session_, name_, options_, {}, patience::unlimited(), stop));
 }
 
 bool recursive_mutex::try_lock() {
-    if (enter_again()) {
-        return true;
-    }
-    auto taken = detail::take(session_, name_, options_, {}, patience::none());
-    return taken && (entered(std::move(taken)), true);
+    return enter_again() || entered(detail::take(session_, name_, options_, {}, patience::none()));
 }
 
 bool recursive_mutex::lock_until(clock::time_point deadline) {
-    if (enter_again()) {
-        return true;
-    }
-    auto taken = detail::take(session_, name_, options_, {}, patience::until(deadline));
-    return taken && (entered(std::move(taken)), true);
+    return enter_again() ||
+           entered(detail::take(session_, name_, options_, {}, patience::until(deadline)));
 }
 
 void recursive_mutex::unlock() noexcept {
-    std::shared_ptr<detail::hold> last;
-    {
-        const std::lock_guard lock{guard_};
-        const auto me = this_thread_number();
-        const auto mine = std::find_if(entries_.begin(), entries_.end(),
-                                       [me](const entry& one) { return one.thread == me; });
-        if (mine == entries_.end()) {
-            detail::programming_error("recursive_mutex::unlock by a thread that has not locked it");
-        }
-        if (--mine->depth > 0) {
-            return;
-        }
-        last = std::move(mine->taken);
-        entries_.erase(mine);
+    const auto left = session_->recursion().leave(name_, this);
+    if (!left.was_inside) {
+        detail::programming_error("recursive_mutex::unlock by a thread that has not locked it");
     }
-    session_->release(*last, {});
-}
-
-std::shared_ptr<detail::hold> recursive_mutex::mine() const noexcept {
-    const std::lock_guard lock{guard_};
-    for (const auto& one : entries_) {
-        if (one.thread == this_thread_number()) {
-            return one.taken;
-        }
+    if (left.last) {
+        session_->release(*left.last, {});
     }
-    return nullptr;
 }
 
 std::uint32_t recursive_mutex::depth() const noexcept {
-    const std::lock_guard lock{guard_};
-    for (const auto& one : entries_) {
-        if (one.thread == this_thread_number()) {
-            return one.depth;
-        }
-    }
-    return 0;
+    return session_->recursion().depth(name_);
 }
 
 std::stop_token recursive_mutex::lost() const noexcept {
-    const auto taken = mine();
+    const auto taken = session_->recursion().hold_of(name_);
     return taken ? taken->lost() : std::stop_token{};
 }
 
 fencing_token recursive_mutex::token() const noexcept {
-    const auto taken = mine();
+    const auto taken = session_->recursion().hold_of(name_);
     return taken ? taken->token() : fencing_token{};
 }
 

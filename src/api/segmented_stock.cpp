@@ -3,12 +3,15 @@
 #include <holdfast/client.hpp>
 
 #include <algorithm>
-#include <numeric>
+#include <exception>
+#include <limits>
 #include <utility>
 
 namespace holdfast {
 
 namespace {
+
+constexpr auto most_units = std::numeric_limits<std::uint64_t>::max();
 
 [[nodiscard]] std::vector<std::string> names_of(const std::string& name, std::size_t segments) {
     if (segments == 0) {
@@ -22,10 +25,17 @@ namespace {
     return names;
 }
 
-[[nodiscard]] std::optional<lease> acquire_by(mutex& lock, std::optional<clock::time_point> until,
-                                              std::stop_token stop) {
-    return until ? lock.try_acquire_for(*until - clock::now(), std::move(stop))
-                 : lock.acquire(std::move(stop));
+/// `left + right`, or the largest number there is.
+[[nodiscard]] std::uint64_t sum_of(std::uint64_t left, std::uint64_t right) noexcept {
+    return right > most_units - left ? most_units : left + right;
+}
+
+[[nodiscard]] segment_store checked(segment_store store) {
+    if (!store.read || !store.write) {
+        failure{errc::invalid_argument, "it needs a function that reads and one that writes"}.raise(
+            "segmented_stock");
+    }
+    return store;
 }
 
 [[nodiscard]] segment segment_of(std::size_t index, const lease& held) {
@@ -34,68 +44,82 @@ namespace {
 
 }  // namespace
 
-/// One request's way through the segments.
+/// One request's way through the segments: each is looked at once, under its lock.
 class segmented_stock::search {
 public:
-    search(segmented_stock& stock, std::uint64_t units)
-        : stock_{stock}, units_{units}, unseen_{stock.order()} {}
+    enum class ending : std::uint8_t { done, seen_all, gave_up };
 
-    /// Takes from one segment, if it can be done without waiting for the others to be seen.
-    [[nodiscard]] std::optional<taking> from_one(deadline until, const std::stop_token& stop) {
+    search(segmented_stock& stock, deadline until, std::stop_token stop)
+        : stock_{stock},
+          asks_once_{until && *until <= clock::now()},
+          until_{asks_once_ ? std::nullopt : until},
+          stop_{std::move(stop)},
+          unseen_{stock.order()} {}
+
+    /// Calls `look(index, lease)` until it says true. Segments that nobody has locked come first. While
+    /// all that are left are locked, each of them is waited for in turn: one whose holder hangs does
+    /// not keep us from the others.
+    template <class Look>
+    [[nodiscard]] ending visit(const Look& look) {
         while (!unseen_.empty()) {
-            bool looked = false;
-            // A copy: what was looked at leaves the list.
+            const auto before = unseen_.size();
             for (const auto index : std::vector{unseen_}) {
-                auto held = stock_.locks_[index]->try_acquire();
-                if (!held) {
-                    continue;
+                if (is_over()) {
+                    return ending::gave_up;
                 }
-                looked = true;
-                if (take_under(index, *held)) {
-                    return taking{taking::outcome::taken, {{index, units_}}, 0};
+                if (seen(index, stock_.locks_[index]->ask_once(until_, stop_), look)) {
+                    return ending::done;
                 }
             }
-            if (looked || unseen_.empty()) {
+            if (unseen_.size() < before) {
                 continue;
             }
-            const auto index = unseen_.front();
-            auto held = acquire_by(*stock_.locks_[index], until, stop);
-            if (!held) {
-                return taking{};
+            if (asks_once_ || is_over()) {
+                return ending::gave_up;
             }
-            if (take_under(index, *held)) {
-                return taking{taking::outcome::taken, {{index, units_}}, 0};
+            const auto index = unseen_.front();
+            std::rotate(unseen_.begin(), std::next(unseen_.begin()), unseen_.end());
+            if (seen(index, wait_for(index), look)) {
+                return ending::done;
             }
         }
-        return std::nullopt;
+        return ending::seen_all;
     }
-    /// How much all segments had, each when it was looked at.
-    [[nodiscard]] std::uint64_t seen() const noexcept { return seen_; }
 
 private:
-    [[nodiscard]] bool take_under(std::size_t index, const lease& held) {
-        const auto where = segment_of(index, held);
-        const auto there = stock_.store_.read(where);
-        stock_.empty_[index].store(there == 0, std::memory_order_relaxed);
-        if (there < units_) {
-            std::erase(unseen_, index);
-            seen_ += there;
+    /// So long is one segment waited for before the others are looked at again.
+    static constexpr std::chrono::milliseconds turn{100};
+
+    template <class Look>
+    [[nodiscard]] bool seen(std::size_t index, const std::optional<lease>& held, const Look& look) {
+        if (!held) {
             return false;
         }
-        held.check();
-        stock_.store_.write(where, there - units_);
-        return true;
+        std::erase(unseen_, index);
+        return look(index, *held);
+    }
+    [[nodiscard]] bool is_over() const noexcept {
+        return stop_.stop_requested() || (until_ && clock::now() >= *until_);
+    }
+    [[nodiscard]] std::optional<lease> wait_for(std::size_t index) {
+        auto& lock = *stock_.locks_[index];
+        if (unseen_.size() > 1) {
+            const clock::time_point until = clock::now() + turn;
+            return lock.acquire_until(until_ ? std::min(until, *until_) : until, stop_);
+        }
+        return until_ ? lock.acquire_until(*until_, stop_) : lock.acquire(stop_);
     }
 
     segmented_stock& stock_;
-    std::uint64_t units_;
+    bool asks_once_;
+    deadline until_;
+    std::stop_token stop_;
     std::vector<std::size_t> unseen_;
-    std::uint64_t seen_{};
 };
 
 segmented_stock::segmented_stock(client& owner, const std::string& name, std::size_t segments,
                                  segment_store store, const stock_options& options)
-    : store_{std::move(store)},
+    : store_{checked(std::move(store))},
       more_than_one_has_{options.more_than_one_has},
       start_{static_cast<std::size_t>(owner_id::random_client().low >> 1U)},
       all_{owner, names_of(name, segments), options.lease},
@@ -124,12 +148,31 @@ taking segmented_stock::take_until(std::uint64_t units, deadline until, std::sto
     if (units == 0) {
         failure{errc::invalid_argument, "take at least one unit"}.raise("segmented_stock");
     }
-    search looking{*this, units};
-    if (auto result = looking.from_one(until, stop)) {
-        return std::move(*result);
+    std::uint64_t seen = 0;
+    taking result{taking::outcome::taken, {}, 0};
+    const auto take_under = [&](std::size_t index, const lease& held) {
+        const auto where = segment_of(index, held);
+        const auto there = store_.read(where);
+        empty_[index].store(there == 0, std::memory_order_relaxed);
+        if (there < units) {
+            seen = sum_of(seen, there);
+            return false;
+        }
+        held.check();
+        store_.write(where, there - units);
+        result.parts = {{index, units}};
+        return true;
+    };
+    switch (search{*this, until, stop}.visit(take_under)) {
+        case search::ending::done:
+            return result;
+        case search::ending::gave_up:
+            return {};
+        case search::ending::seen_all:
+            break;
     }
-    if (looking.seen() < units || more_than_one_has_ == gathering::refused) {
-        return {taking::outcome::not_enough, {}, looking.seen()};
+    if (seen < units || more_than_one_has_ == gathering::refused) {
+        return {taking::outcome::not_enough, {}, seen};
     }
     return gather(units, until, std::move(stop));
 }
@@ -140,39 +183,69 @@ segment segmented_stock::segment_under(std::size_t index, const multi_lease& hel
 
 /// No segment had enough, but all together may.
 taking segmented_stock::gather(std::uint64_t units, deadline until, std::stop_token stop) {
-    const auto held = until ? all_.try_acquire_for(*until - clock::now(), std::move(stop))
-                            : all_.acquire(std::move(stop));
+    auto held = until ? all_.try_acquire_for(*until - clock::now(), std::move(stop))
+                      : all_.acquire(std::move(stop));
     if (!held) {
         return {};
     }
     std::vector<std::uint64_t> there;
+    std::uint64_t total = 0;
     for (std::size_t index = 0; index < locks_.size(); ++index) {
         there.push_back(store_.read(segment_under(index, *held)));
+        total = sum_of(total, there.back());
     }
-    const auto total = std::accumulate(there.begin(), there.end(), std::uint64_t{0});
     if (total < units) {
         return {taking::outcome::not_enough, {}, total};
     }
     return {taking::outcome::taken, take_from_all(*held, there, units), 0};
 }
 
-/// As well as it can be done: what cannot be written back is missing, but never sold twice.
-void segmented_stock::put_back(const multi_lease& held, const std::vector<std::uint64_t>& there,
-                               const std::vector<taking::part>& parts) noexcept {
-    for (const auto& part : parts) {
+/// Undoes the writes of `parts`, and of one that threw and may have taken effect all the same, as long
+/// as the locks are held. Returns how many units are certain to be missing after that.
+std::uint64_t segmented_stock::write_back(const multi_lease& held,
+                                          const std::vector<std::uint64_t>& there,
+                                          const std::vector<taking::part>& parts,
+                                          const std::optional<taking::part>& doubtful) noexcept {
+    std::uint64_t missing = 0;
+    const auto undo = [&](const taking::part& part) {
+        if (!held) {
+            return false;
+        }
         try {
-            held.check();
             store_.write(segment_under(part.segment, held), there[part.segment]);
         } catch (...) {
-            continue;  // the first failure is what the caller learns
+            // It may have taken effect. Units that are missing are better than units that are sold
+            // twice, and the first failure is what the caller learns.
         }
+        return true;
+    };
+    if (doubtful) {
+        undo(*doubtful);
+    }
+    for (const auto& part : parts) {
+        missing += undo(part) ? 0 : part.units;
+    }
+    return missing;
+}
+
+/// The locks were lost in between: what was taken goes back like anything else that is given back.
+void segmented_stock::put_after_loss(std::uint64_t missing) {
+    try {
+        put(missing);
+    } catch (const std::exception& why) {
+        failure{errc::lost,
+                std::to_string(missing) +
+                    " units were taken and could not be put back, put them back later: " + why.what()}
+            .raise("segmented_stock");
     }
 }
 
-std::vector<taking::part> segmented_stock::take_from_all(const multi_lease& held,
+std::vector<taking::part> segmented_stock::take_from_all(multi_lease& held,
                                                          const std::vector<std::uint64_t>& there,
                                                          std::uint64_t units) {
     std::vector<taking::part> parts;
+    parts.reserve(there.size());  // nothing may fail between a write and its entry here
+    std::optional<taking::part> doubtful;
     try {
         for (std::size_t index = 0; index < there.size() && units > 0; ++index) {
             const auto some = std::min(there[index], units);
@@ -180,13 +253,17 @@ std::vector<taking::part> segmented_stock::take_from_all(const multi_lease& held
                 continue;
             }
             held.check();
-            // Before the write: one that throws may have taken effect all the same.
-            parts.push_back({index, some});
+            doubtful = {index, some};
             store_.write(segment_under(index, held), there[index] - some);
+            parts.push_back(*doubtful);
+            doubtful.reset();
             units -= some;
         }
     } catch (...) {
-        put_back(held, there, parts);
+        if (const auto missing = write_back(held, there, parts, doubtful); missing > 0) {
+            held.release();  // those that are not lost may be needed for putting back
+            put_after_loss(missing);
+        }
         throw;
     }
     return parts;
@@ -196,25 +273,26 @@ void segmented_stock::put(std::uint64_t units) {
     const auto add_under = [&](std::size_t index, const lease& held) {
         const auto where = segment_of(index, held);
         const auto there = store_.read(where);
+        if (units > most_units - there) {
+            return false;
+        }
         held.check();
         store_.write(where, there + units);
         empty_[index].store(false, std::memory_order_relaxed);
+        return true;
     };
-    const auto places = order();
-    for (const auto index : places) {
-        if (const auto held = locks_[index]->try_acquire()) {
-            add_under(index, *held);
-            return;
-        }
+    if (search{*this, std::nullopt, {}}.visit(add_under) != search::ending::done) {
+        failure{errc::invalid_argument,
+                "no segment has room for " + std::to_string(units) + " more units"}
+            .raise("segmented_stock");
     }
-    add_under(places.front(), locks_[places.front()]->acquire());
 }
 
 std::uint64_t segmented_stock::count() {
     const auto held = all_.acquire();
     std::uint64_t total = 0;
     for (std::size_t index = 0; index < locks_.size(); ++index) {
-        total += store_.read(segment_under(index, held));
+        total = sum_of(total, store_.read(segment_under(index, held)));
     }
     held.check();
     return total;

@@ -104,7 +104,7 @@ waiter_id lock_table::acquire(const claim& what, clock::time_point now) {
         return id;
     }
     auto& who = *waiters_.emplace(id, std::make_unique<waiter>(id, what, now)).first->second;
-    if (what.wait && what.deadline) {
+    if (what.deadline) {
         timers_.arm(who.deadline, *what.deadline);
     }
     auto& record = record_of(what.name, what.kind);

@@ -84,6 +84,8 @@ public:
     void cancel(waiter_id who, errc why, clock::time_point now);
     /// Answered by `finish_release`, by the release timeout at the latest.
     void release_hold(hold_id which, std::chrono::milliseconds linger, clock::time_point now);
+    /// Nobody can release it any more: it is lost, and given back without an answer to anybody.
+    void abandon(hold_id which, clock::time_point now);
     /// The answer to `offer_turn`. No effect when somebody was quicker.
     void take_turn(waiter_id who, clock::time_point now);
     /// Exclusive to shared or back. Answered by `finish_convert`.

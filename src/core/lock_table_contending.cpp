@@ -74,7 +74,7 @@ void lock_table::ask(contest& who, clock::time_point now) {
     auto deadline = now + settings_.contention.request_timeout;
     const auto on_behalf = first_of(who);
     if (on_behalf != 0) {
-        if (const auto& waits = *waiters_.at(on_behalf); waits.what.wait && waits.what.deadline) {
+        if (const auto& waits = *waiters_.at(on_behalf); waits.what.deadline) {
             deadline =
                 std::min(deadline, std::max<clock::time_point>(*waits.what.deadline, now + least));
         }

@@ -102,6 +102,27 @@ void lock_table::release_hold(hold_id which, std::chrono::milliseconds linger, c
     send(back, now);
 }
 
+void lock_table::abandon(hold_id which, clock::time_point now) {
+    const auto found = holds_.find(which);
+    if (found == holds_.end() || !found->second.held() || now >= validity(found->second)) {
+        release_hold(which, {}, now);
+        return;
+    }
+    auto& hold = found->second;
+    auto& back = add_release(hold.give_back(), hold.token, gone_by(hold.how(), now));
+    if (const auto record = names_.find(hold.name());
+        record != names_.end() && record->second.busy_with == which) {
+        // Those who wait here go on when it is back in the store.
+        back.queue_waits = true;
+        record->second.busy_with = back.id;
+    }
+    lose(hold, {errc::lost, "its holder was destroyed, or its thread ended, before it was released"},
+         now);
+    holds_.erase(found);
+    send(back, now);
+    actions_.emplace_back(finish_release{which, release_outcome::already_lost, {}});
+}
+
 lock_table::release_record& lock_table::add_release(engines::release_request request,
                                                     fencing_token token, clock::time_point expires_by) {
     const auto id = next_id();

@@ -47,6 +47,10 @@ registry& registered() {
 }  // namespace
 
 void register_engine(std::string scheme, engine_factory factory) {
+    if (!factory) {
+        failure{errc::invalid_argument, "there is no factory"}.raise("engines of kind " +
+                                                                     core::quote_name(scheme));
+    }
     auto& all = registered();
     const std::lock_guard lock{all.guard};
     all.factories.insert_or_assign(std::move(scheme), std::move(factory));

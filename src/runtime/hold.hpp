@@ -17,6 +17,9 @@ class session;
 
 /// What a lease and the session that renews it share. Everything a holder may ask is answered from
 /// here, by the clock, without a lock.
+///
+/// Only holders own it. When the last of them is gone and it was never released, nobody could release
+/// it any more: it is lost then, and given back in the background.
 class hold {
 public:
     hold(std::shared_ptr<session> from, std::uint64_t number, std::shared_ptr<const std::string> name,
@@ -52,7 +55,11 @@ public:
     [[nodiscard]] clock::duration jeopardy() const noexcept { return jeopardy_; }
     [[nodiscard]] std::stop_token lost() const noexcept;
 
+    /// Whether it was released.
+    [[nodiscard]] bool given_back() const noexcept { return given_back_; }
+
     // For the session.
+    void set_given_back() noexcept { given_back_ = true; }
     void set_token(fencing_token token) noexcept {
         token_.store(token.value, std::memory_order_relaxed);
     }
@@ -74,6 +81,7 @@ private:
     std::atomic<std::uint64_t> token_;
     std::atomic<clock::time_point> valid_until_;
     std::atomic<errc> loss_{};
+    bool given_back_{};
     /// Made when somebody asks for it: most holders never do.
     mutable std::atomic<std::stop_source*> stop_{nullptr};
 };

@@ -15,6 +15,14 @@ joint_hold::joint_hold(std::vector<std::shared_ptr<hold>> members, clock::durati
     }
 }
 
+joint_hold::~joint_hold() {
+    forwarded_.clear();
+    if (!members_.empty() && !members_.front()->given_back()) {
+        members_.clear();
+        stop_.request_stop();
+    }
+}
+
 const hold* joint_hold::lost_member() const noexcept {
     for (const auto& one : members_) {
         if (one->loss() != errc{}) {

@@ -18,6 +18,10 @@ class joint_hold {
 public:
     /// `release_timeout` is how long a release of all of them may take.
     joint_hold(std::vector<std::shared_ptr<hold>> members, clock::duration release_timeout);
+    joint_hold(const joint_hold&) = delete;
+    joint_hold& operator=(const joint_hold&) = delete;
+    /// Nobody released it: all of its members are over.
+    ~joint_hold();
 
     [[nodiscard]] const std::vector<std::shared_ptr<hold>>& members() const noexcept {
         return members_;

@@ -1,10 +1,16 @@
 #include <holdfast/detail/keyed_lanes.hpp>
 
 #include <holdfast/error.hpp>
+#include <runtime/fork_guard.hpp>
 
 #include <algorithm>
+#include <condition_variable>
+#include <deque>
 #include <iterator>
+#include <mutex>
 #include <system_error>
+#include <thread>
+#include <unordered_map>
 #include <utility>
 
 namespace holdfast::detail {
@@ -12,7 +18,7 @@ namespace holdfast::detail {
 namespace {
 
 /// The lanes whose operation this thread is running.
-thread_local const keyed_lanes* inside = nullptr;
+thread_local const void* inside = nullptr;
 
 [[nodiscard]] std::size_t threads_for(const keyed_executor_options& options) {
     const std::size_t wanted =
@@ -30,9 +36,91 @@ void raise_refusal(keyed_lanes::admission why) {
         failure{errc::busy, "there is no room, and an operation that waits for it may wait for itself"}
             .raise("keyed_executor");
     }
+    if (why == keyed_lanes::admission::forked) {
+        failure{errc::forked, "make a new one after fork"}.raise("keyed_executor");
+    }
 }
 
+void raise_no_handler() {
+    failure{errc::invalid_argument, "it needs a handler"}.raise("keyed_batcher");
+}
+
+class keyed_lanes::state {
+public:
+    state(const keyed_executor_options& options, std::size_t most_at_once, runner run);
+    state(const state&) = delete;
+    state& operator=(const state&) = delete;
+    ~state() { join(); }
+
+    [[nodiscard]] admission try_push(std::string_view key, work& what);
+    [[nodiscard]] admission push(std::string_view key, work& what, std::stop_token stop);
+    void join();
+    std::size_t cancel();
+    [[nodiscard]] std::size_t waiting() const;
+
+private:
+    struct lane {
+        std::deque<work> waiting;
+        bool running{};
+    };
+    [[nodiscard]] bool has_room(const std::string& key) const;
+    [[nodiscard]] bool called_from_inside() const noexcept;
+    void add(const std::string& key, work& what);
+    void serve();
+    [[nodiscard]] std::vector<work> take(lane& from);
+
+    keyed_executor_options options_;
+    std::size_t most_at_once_;
+    runner run_;
+
+    mutable std::mutex guard_;
+    std::condition_variable_any work_;
+    std::condition_variable_any room_;
+    std::unordered_map<std::string, lane> lanes_;
+    std::deque<std::string> ready_;
+    std::size_t waiting_{};
+    bool closed_{};
+    std::once_flag joined_;
+    std::vector<std::jthread> threads_;
+};
+
 keyed_lanes::keyed_lanes(const keyed_executor_options& options, std::size_t most_at_once, runner run)
+    : state_{std::make_unique<state>(options, most_at_once, std::move(run))},
+      generation_{fork_generation()} {}
+
+keyed_lanes::~keyed_lanes() {
+    if (forked()) {
+        static_cast<void>(state_.release());
+    }
+}
+
+bool keyed_lanes::forked() const noexcept {
+    return generation_ != fork_generation();
+}
+
+keyed_lanes::admission keyed_lanes::try_push(std::string_view key, work& what) {
+    return forked() ? admission::forked : state_->try_push(key, what);
+}
+
+keyed_lanes::admission keyed_lanes::push(std::string_view key, work& what, std::stop_token stop) {
+    return forked() ? admission::forked : state_->push(key, what, std::move(stop));
+}
+
+void keyed_lanes::close() {
+    if (!forked()) {
+        state_->join();
+    }
+}
+
+std::size_t keyed_lanes::cancel() {
+    return forked() ? 0 : state_->cancel();
+}
+
+std::size_t keyed_lanes::waiting() const {
+    return forked() ? 0 : state_->waiting();
+}
+
+keyed_lanes::state::state(const keyed_executor_options& options, std::size_t most_at_once, runner run)
     : options_{options}, most_at_once_{most_at_once}, run_{std::move(run)} {
     if (options.most_per_key == 0 || options.most_in_all == 0 || most_at_once == 0) {
         failure{errc::invalid_argument, "its limits must be positive"}.raise("keyed_executor");
@@ -47,11 +135,7 @@ keyed_lanes::keyed_lanes(const keyed_executor_options& options, std::size_t most
     }
 }
 
-keyed_lanes::~keyed_lanes() {
-    close();
-}
-
-bool keyed_lanes::has_room(const std::string& key) const {
+bool keyed_lanes::state::has_room(const std::string& key) const {
     if (waiting_ >= options_.most_in_all) {
         return false;
     }
@@ -59,11 +143,11 @@ bool keyed_lanes::has_room(const std::string& key) const {
     return found == lanes_.end() || found->second.waiting.size() < options_.most_per_key;
 }
 
-bool keyed_lanes::called_from_inside() const noexcept {
+bool keyed_lanes::state::called_from_inside() const noexcept {
     return inside == this;
 }
 
-void keyed_lanes::add(const std::string& key, work& what) {
+void keyed_lanes::state::add(const std::string& key, work& what) {
     auto& its = lanes_[key];
     its.waiting.push_back(std::move(what));
     ++waiting_;
@@ -73,7 +157,7 @@ void keyed_lanes::add(const std::string& key, work& what) {
     }
 }
 
-keyed_lanes::admission keyed_lanes::try_push(std::string_view key, work& what) {
+keyed_lanes::admission keyed_lanes::state::try_push(std::string_view key, work& what) {
     const std::string name{key};
     const std::lock_guard lock{guard_};
     if (closed_) {
@@ -86,7 +170,8 @@ keyed_lanes::admission keyed_lanes::try_push(std::string_view key, work& what) {
     return admission::accepted;
 }
 
-keyed_lanes::admission keyed_lanes::push(std::string_view key, work& what, std::stop_token stop) {
+keyed_lanes::admission keyed_lanes::state::push(std::string_view key, work& what,
+                                                std::stop_token stop) {
     const std::string name{key};
     std::unique_lock lock{guard_};
     const auto admitted = [&] { return closed_ || has_room(name); };
@@ -103,7 +188,7 @@ keyed_lanes::admission keyed_lanes::push(std::string_view key, work& what, std::
     return admission::accepted;
 }
 
-std::vector<keyed_lanes::work> keyed_lanes::take(lane& from) {
+std::vector<keyed_lanes::work> keyed_lanes::state::take(lane& from) {
     std::vector<work> batch;
     while (!from.waiting.empty() && batch.size() < most_at_once_) {
         batch.push_back(std::move(from.waiting.front()));
@@ -113,7 +198,7 @@ std::vector<keyed_lanes::work> keyed_lanes::take(lane& from) {
     return batch;
 }
 
-void keyed_lanes::serve() {
+void keyed_lanes::state::serve() {
     inside = this;
     std::unique_lock lock{guard_};
     while (true) {
@@ -141,7 +226,7 @@ void keyed_lanes::serve() {
     }
 }
 
-void keyed_lanes::join() {
+void keyed_lanes::state::join() {
     {
         const std::lock_guard lock{guard_};
         closed_ = true;
@@ -151,11 +236,7 @@ void keyed_lanes::join() {
     std::call_once(joined_, [this] { threads_.clear(); });
 }
 
-void keyed_lanes::close() {
-    join();
-}
-
-std::size_t keyed_lanes::cancel() {
+std::size_t keyed_lanes::state::cancel() {
     std::vector<work> dropped;
     {
         const std::lock_guard lock{guard_};
@@ -177,7 +258,7 @@ std::size_t keyed_lanes::cancel() {
     return dropped.size();
 }
 
-std::size_t keyed_lanes::waiting() const {
+std::size_t keyed_lanes::state::waiting() const {
     const std::lock_guard lock{guard_};
     return waiting_;
 }

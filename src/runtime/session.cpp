@@ -63,7 +63,9 @@ void session::start() {
 }
 
 session::~session() {
-    close();
+    if (!forked() && begin_closing()) {
+        close_engine();
+    }
 }
 
 bool session::forked() const noexcept {
@@ -166,20 +168,30 @@ void session::carry_out(core::action& what, aftermath& rest) {
             mine.token = changed->token;
         });
     } else if (auto* valid = std::get_if<core::set_validity>(&what)) {
-        if (const auto found = holds_.find(valid->id); found != holds_.end()) {
-            found->second->set_validity(valid->valid_until);
+        if (auto* const held = find_hold(valid->id, rest)) {
+            held->set_validity(valid->valid_until);
         }
     } else if (auto* loss = std::get_if<core::tell_loss>(&what)) {
-        if (const auto found = holds_.find(loss->id); found != holds_.end()) {
-            found->second->set_loss(loss->why.code);
+        if (auto* const held = find_hold(loss->id, rest)) {
+            held->set_loss(loss->why.code);
             if (!closed_.load()) {
-                notifier_->tell_loss(found->second);
+                notifier_->tell_loss(rest.kept.back());
             }
         }
     } else if (auto* seen = std::get_if<core::tell_observer>(&what);
                seen != nullptr && !closed_.load()) {
         notifier_->tell_observer(std::move(seen->what));
     }
+}
+
+/// Null when its holder is gone.
+hold* session::find_hold(core::hold_id which, aftermath& rest) const {
+    const auto found = holds_.find(which);
+    auto held = found == holds_.end() ? nullptr : found->second.lock();
+    if (held) {
+        rest.kept.push_back(held);
+    }
+    return held.get();
 }
 
 void session::complete(core::finish_acquire& what, aftermath& rest) {
@@ -191,10 +203,11 @@ void session::complete(core::finish_acquire& what, aftermath& rest) {
     if (!mine->error) {
         const auto& how = mine->asked->how;
         const auto longest = how.max_hold ? clock::now() + *how.max_hold : clock::time_point::max();
+        auto& place = holds_[what.id];
         mine->taken = std::make_shared<hold>(shared_from_this(), what.id, std::move(what.name),
                                              what.owner.sequence, what.token, what.valid_until,
                                              how.jeopardy, longest);
-        holds_.emplace(what.id, mine->taken);
+        place = mine->taken;
     }
     finish(mine, rest);
 }
@@ -310,7 +323,8 @@ void session::wait(const std::shared_ptr<call>& mine) {
                 mine->sent_for.store(false, std::memory_order_relaxed);
             }
             note_question(*mine, errands);
-            perform(std::move(errands), engines::caller::may_block);
+            perform(std::move(errands),
+                    mine->may_leave ? engines::caller::must_not_block : engines::caller::may_block);
         } else if (mine->offered.exchange(false, std::memory_order_acq_rel)) {
             drive([&](core::lock_table& table, clock::time_point now) {
                 table.take_turn(mine->number, now);
@@ -334,6 +348,7 @@ session::acquired session::acquire(const core::claim& what, const std::stop_toke
     }
     const auto mine = std::make_shared<call>();
     mine->asked = &what;
+    mine->may_leave = stop.stop_possible();
     drive([&](core::lock_table& table,
               clock::time_point now) { mine->number = table.acquire(what, now); },
           mine);
@@ -346,7 +361,12 @@ session::acquired session::acquire(const core::claim& what, const std::stop_toke
     return {std::move(mine->taken), std::move(mine->error)};
 }
 
-release_outcome session::release(const hold& which, std::chrono::milliseconds linger) noexcept {
+void session::abandon(const hold& which) noexcept {
+    drive([&](core::lock_table& table, clock::time_point now) { table.abandon(which.number(), now); });
+}
+
+release_outcome session::release(hold& which, std::chrono::milliseconds linger) noexcept {
+    which.set_given_back();
     if (forked()) {
         return release_outcome::already_lost;
     }
@@ -408,21 +428,36 @@ std::vector<unreleased> session::shut_down(std::chrono::milliseconds timeout) {
             left.push_back({std::move(one.name), one.token, std::move(one.error)});
         }
     }
-    close();
+    close(deadline);
     return left;
 }
 
-void session::close() noexcept {
-    if (forked()) {
+bool session::begin_closing() noexcept {
+    const std::lock_guard lock{guard_};  // whoever is collecting has finished with timer and notifier
+    return !closed_.exchange(true);
+}
+
+void session::close(clock::time_point deadline) {
+    if (!begin_closing()) {
         return;
     }
-    {
-        const std::lock_guard lock{
-            guard_};  // whoever is collecting has finished with timer and notifier
-        if (closed_.exchange(true)) {
-            return;
-        }
+    // Enough for threads that only pass through.
+    constexpr std::chrono::milliseconds moment{100};
+    const auto until = std::max<clock::time_point>(deadline, clock::now() + moment);
+    for (auto pause = std::chrono::microseconds{50}; engine_users_.load() != 0 && clock::now() < until;
+         pause = std::min(pause * 2, std::chrono::microseconds{5000})) {
+        std::this_thread::sleep_for(pause);
     }
+    if (engine_users_.load() == 0) {
+        close_engine();
+        return;
+    }
+    // A caller's thread is inside the engine, with a request that the store does not answer. It leaves
+    // when its request times out.
+    std::thread{[self = shared_from_this()] { self->close_engine(); }}.detach();
+}
+
+void session::close_engine() noexcept {
     for (auto users = engine_users_.load(); users != 0; users = engine_users_.load()) {
         engine_users_.wait(users);
     }

@@ -18,6 +18,7 @@
 #include <runtime/hold.hpp>
 #include <runtime/notifier.hpp>
 #include <runtime/parking.hpp>
+#include <runtime/recursion.hpp>
 #include <runtime/spinning.hpp>
 #include <runtime/timer.hpp>
 
@@ -48,7 +49,9 @@ public:
         failure error;
     };
     [[nodiscard]] acquired acquire(const core::claim& what, const std::stop_token& stop);
-    release_outcome release(const hold& which, std::chrono::milliseconds linger) noexcept;
+    release_outcome release(hold& which, std::chrono::milliseconds linger) noexcept;
+    /// Nobody can release it any more: it is lost, and given back in the background.
+    void abandon(const hold& which) noexcept;
     /// Whether the store can be asked for plain locks of these names in one request.
     [[nodiscard]] bool acquires_together(const std::vector<std::string>& names);
     struct acquired_together {
@@ -83,6 +86,7 @@ public:
     [[nodiscard]] const engines::guarantees& promises() const noexcept { return promises_; }
     [[nodiscard]] const std::string& address() const noexcept { return address_; }
     [[nodiscard]] const engines::client_identity& identity() const noexcept { return identity_; }
+    [[nodiscard]] recursion_table& recursion() const noexcept { return *recursion_; }
     /// Not the process that made this session.
     [[nodiscard]] bool forked() const noexcept;
     /// How many requests were sent to the store, for tests and benchmarks.
@@ -129,6 +133,8 @@ private:
         std::shared_ptr<call> self;
         std::vector<deed> deeds{};
         std::vector<std::shared_ptr<call>> wake{};
+        /// Kept until the mutex is free: the last owner of a hold may give it back.
+        std::vector<std::shared_ptr<hold>> kept{};
 
         [[nodiscard]] bool is_self(core::waiter_id who) const noexcept;
         void rouse(const std::shared_ptr<call>& who);
@@ -142,6 +148,7 @@ private:
     void carry_out(core::action& what, aftermath& rest);
     [[nodiscard]] std::shared_ptr<call> find_call(core::waiter_id who, const aftermath& rest) const;
     [[nodiscard]] std::shared_ptr<call> take_call(core::waiter_id who, const aftermath& rest);
+    [[nodiscard]] hold* find_hold(core::hold_id which, aftermath& rest) const;
     void complete(core::finish_acquire& what, aftermath& rest);
     static void finish(const std::shared_ptr<call>& mine, aftermath& rest);
     void perform(std::vector<deed> deeds, engines::caller from);
@@ -152,9 +159,18 @@ private:
     void attend(call& mine);
     void update_watch(const core::update_watch& what);
     void tick();
+    struct query_limits;
+    template <class Reply, class Start>
+    [[nodiscard]] Reply ask(const Start& start, const query_limits& limits);
     template <class Reply, class Start>
     [[nodiscard]] Reply ask(const Start& start);
-    void close() noexcept;
+    [[nodiscard]] engines::latch_reply latch(engines::latch_request request,
+                                             const query_limits& limits);
+    /// False when it has been done before.
+    [[nodiscard]] bool begin_closing() noexcept;
+    /// Returns by `deadline`. A thread that is still inside the engine then delays its end, not ours.
+    void close(clock::time_point deadline);
+    void close_engine() noexcept;
 
     std::unique_ptr<engines::engine> engine_;
     engines::client_identity identity_;
@@ -167,10 +183,12 @@ private:
     core::lock_table table_;
     clock::time_point armed_for_{clock::time_point::max()};
     std::unordered_map<core::waiter_id, std::shared_ptr<call>> calls_;
-    std::unordered_map<core::hold_id, std::shared_ptr<hold>> holds_;
+    std::unordered_map<core::hold_id, std::weak_ptr<hold>> holds_;
     /// Releases that somebody waits for together with others.
     std::unordered_map<core::hold_id, tally_place> tallies_;
     std::int64_t last_latch_request_{};
+    /// Shared with nobody; threads that end look whether it is still there.
+    std::shared_ptr<recursion_table> recursion_{std::make_shared<recursion_table>()};
     /// Only for `collect`, which would otherwise allocate it each time.
     std::vector<core::action> doing_;
 

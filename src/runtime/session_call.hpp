@@ -15,6 +15,9 @@ struct session::call {
     /// What the core knows it by.
     core::waiter_id number{};
     parking_spot spot;
+    /// Its stop token may be triggered while a request is under way. Its thread must not be inside the
+    /// engine then, so its requests are sent by the engine's own threads.
+    bool may_leave{};
     /// It is about to be this call's turn.
     std::atomic<bool> standing_by{false};
     /// The lock is free for this call, if it is quick.

@@ -12,6 +12,7 @@ namespace holdfast::detail {
 struct session::joint_call {
     core::joint_question question;
     clock::time_point deadline;
+    engines::caller from{engines::caller::may_block};
 };
 
 bool session::acquires_together(const std::vector<std::string>& names) {
@@ -35,7 +36,7 @@ void session::send_together(const std::shared_ptr<joint_call>& what) {
     }
     requests_.fetch_add(1, std::memory_order_relaxed);
     engine_->acquire_all(
-        what->question.requests(), {what->deadline, engines::caller::may_block},
+        what->question.requests(), {what->deadline, what->from},
         [this, what](const engines::acquire_all_reply& reply) { answer_together(*what, reply); });
 }
 
@@ -50,6 +51,9 @@ session::acquired_together session::acquire_together(const std::vector<core::cla
     }
     const auto mine = std::make_shared<joint_call>();
     mine->deadline = std::min(deadline, deadline_after(options_.request_timeout));
+    if (stop.stop_possible()) {
+        mine->from = engines::caller::must_not_block;  // as `call::may_leave`
+    }
     std::vector<std::shared_ptr<call>> calls;
     drive([&](core::lock_table& table, clock::time_point now) {
         mine->question.begin(table, all, now);
@@ -87,6 +91,9 @@ session::acquired_together session::acquire_together(const std::vector<core::cla
 
 void session::release_together(const std::vector<std::shared_ptr<hold>>& which, std::size_t from,
                                std::size_t to, const std::shared_ptr<release_tally>& answers) noexcept {
+    for (auto index = from; index < to; ++index) {
+        which[index]->set_given_back();
+    }
     if (forked()) {
         for (auto index = from; index < to; ++index) {
             answers->put(index, release_outcome::already_lost);

@@ -10,6 +10,10 @@ namespace holdfast::detail {
 
 namespace {
 
+[[nodiscard]] failure shut_down_already() {
+    return {errc::shut_down, "the client has been shut down"};
+}
+
 /// Something that may happen, and a thread that waits for it.
 class occurrence {
 public:
@@ -41,12 +45,29 @@ private:
 
 }  // namespace
 
-/// Asks the store and waits for its answer; the engine answers by the deadline.
+/// How long one question may take, and what ends the waiting for its answer before that.
+struct session::query_limits {
+    clock::time_point deadline;
+    std::stop_token stop{};
+};
+
+/// Asks the store and waits for its answer; the engine answers by the deadline. A caller that is
+/// stopped leaves at once (`errc::cancelled`); the answer is then dropped.
 template <class Reply, class Start>
-Reply session::ask(const Start& start) {
+Reply session::ask(const Start& start, const query_limits& limits) {
     struct answer {
-        std::atomic<bool> there{false};
+        std::atomic<bool> over{false};
+        /// Who decides how it ended: the answer, or the stop.
+        std::atomic<bool> decided{false};
         Reply reply;
+
+        void put(Reply reply_or_refusal) {
+            if (!decided.exchange(true)) {
+                reply = std::move(reply_or_refusal);
+                over.store(true, std::memory_order_release);
+                over.notify_all();
+            }
+        }
     };
     Reply refused;
     if (forked()) {
@@ -57,20 +78,28 @@ Reply session::ask(const Start& start) {
     {
         const engine_use in_use{*this};
         if (!in_use) {
-            refused.error = {errc::shut_down, "the client has been shut down"};
+            refused.error = shut_down_already();
             return refused;
         }
         requests_.fetch_add(1, std::memory_order_relaxed);
-        start(*engine_,
-              engines::call{deadline_after(options_.request_timeout), engines::caller::may_block},
-              [mine](Reply reply) {
-                  mine->reply = std::move(reply);
-                  mine->there.store(true, std::memory_order_release);
-                  mine->there.notify_all();
-              });
+        // A thread that may leave must not be inside the engine: see `call::may_leave`.
+        const auto from =
+            limits.stop.stop_possible() ? engines::caller::must_not_block : engines::caller::may_block;
+        start(*engine_, engines::call{limits.deadline, from},
+              [mine](Reply reply) { mine->put(std::move(reply)); });
     }
-    mine->there.wait(false, std::memory_order_acquire);
+    const std::stop_callback leave{limits.stop, [&] {
+                                       Reply stopped;
+                                       stopped.error = {errc::cancelled, "the caller stopped waiting"};
+                                       mine->put(std::move(stopped));
+                                   }};
+    mine->over.wait(false, std::memory_order_acquire);
     return std::move(mine->reply);
+}
+
+template <class Reply, class Start>
+Reply session::ask(const Start& start) {
+    return ask<Reply>(start, {deadline_after(options_.request_timeout)});
 }
 
 engines::examine_reply session::examine() {
@@ -98,6 +127,10 @@ engines::revoke_reply session::revoke(const engines::revoke_request& request) {
 }
 
 engines::latch_reply session::latch(engines::latch_request request) {
+    return latch(std::move(request), {deadline_after(options_.request_timeout)});
+}
+
+engines::latch_reply session::latch(engines::latch_request request, const query_limits& limits) {
     if (forked()) {  // before the mutex, which nobody may ever unlock here
         return {0, false, {errc::forked, "make a new client after fork"}};
     }
@@ -106,14 +139,13 @@ engines::latch_reply session::latch(engines::latch_request request) {
         const std::lock_guard lock{guard_};
         request.request.sequence = ++last_latch_request_;
     }
-    const auto deadline = clock::now() + options_.request_timeout;
     while (true) {
         auto reply =
-            ask<engines::latch_reply>([&](engines::engine& store, engines::call how, auto done) {
-                store.latch(request, how, std::move(done));
-            });
+            ask<engines::latch_reply>([&](engines::engine& store, engines::call how,
+                                          auto done) { store.latch(request, how, std::move(done)); },
+                                      limits);
         // The same request id, so it counts once however often it arrives.
-        if (reply.error.code != errc::outcome_unknown || clock::now() >= deadline) {
+        if (reply.error.code != errc::outcome_unknown || clock::now() >= limits.deadline) {
             return reply;
         }
         std::this_thread::sleep_for(std::chrono::milliseconds{1});
@@ -126,12 +158,28 @@ failure session::wait_for_latch(const std::string& name, clock::time_point deadl
     std::unique_ptr<engines::subscription> watch;
     std::uint64_t seen = 0;
     auto patience_ends = deadline_after(options_.outage_patience);
+    // One token for both reasons to leave while a request is under way.
+    std::stop_source leaving;
+    const std::stop_callback on_stop{stop, [&] { leaving.request_stop(); }};
+    const std::stop_callback on_close{closing_.get_token(), [&] { leaving.request_stop(); }};
+    // A call may overrun its deadline by this much rather than be cut off while the answer is coming.
+    // One without any time to wait asks once, like `try_wait`.
+    constexpr std::chrono::milliseconds least{50};
+    const bool asks_once = deadline <= clock::now();
     while (true) {
-        const auto reply = latch({engines::latch_request::operation::read, name, 0, {}, {}});
+        auto answer_by = deadline_after(options_.request_timeout);
+        if (!asks_once) {
+            answer_by =
+                std::min(answer_by, std::max<clock::time_point>(deadline, clock::now() + least));
+        }
+        const auto reply = latch({engines::latch_request::operation::read, name, 0, {}, {}},
+                                 {answer_by, leaving.get_token()});
         const bool passing =
             reply.error.code == errc::store_unavailable || reply.error.code == errc::outcome_unknown;
         if (!reply.error) {
             patience_ends = deadline_after(options_.outage_patience);
+        } else if (reply.error.code == errc::cancelled) {
+            return stop.stop_requested() ? reply.error : shut_down_already();
         } else if (!passing || clock::now() >= std::min(patience_ends, deadline)) {
             return reply.error;
         }
@@ -139,7 +187,7 @@ failure session::wait_for_latch(const std::string& name, clock::time_point deadl
             return {};
         }
         if (closing_.stop_requested()) {
-            return {errc::shut_down, "the client has been shut down"};
+            return shut_down_already();
         }
         if (stop.stop_requested()) {
             return {errc::cancelled, "the caller stopped waiting"};
@@ -150,7 +198,7 @@ failure session::wait_for_latch(const std::string& name, clock::time_point deadl
         if (!watch) {
             const engine_use in_use{*this};
             if (!in_use) {
-                return {errc::shut_down, "the client has been shut down"};
+                return shut_down_already();
             }
             watch = engine_->watch(name, lock_kind::latch, [opened] { opened->happen(); });
             // Looked at: if notifications do not flow yet, a hint follows once they do.

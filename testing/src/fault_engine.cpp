@@ -81,6 +81,22 @@ public:
 
     template <class Reply>
     void route(exchange<Reply> what) {
+        if (what.how.from != engines::caller::may_block || !plan()->callers_are_kept.load()) {
+            pass(std::move(what));
+            return;
+        }
+        const auto over = std::make_shared<std::atomic<bool>>(false);
+        what.done = [over, done = std::move(what.done)](Reply reply) {
+            done(std::move(reply));
+            over->store(true);
+            over->notify_all();
+        };
+        pass(std::move(what));
+        over->wait(false);
+    }
+
+    template <class Reply>
+    void pass(exchange<Reply> what) {
         auto [fate, error] = plan()->judge(what.what);
         switch (fate) {
             case verdict::fate::pass:

@@ -226,6 +226,10 @@ bool fault_plan::wait_until_held(std::size_t count, std::chrono::milliseconds li
     return state_->changed.wait_for(lock, limit, [&] { return state_->deliverable() >= count; });
 }
 
+void fault_plan::keep_callers() {
+    state_->callers_are_kept.store(true);
+}
+
 void fault_plan::drop_hints() {
     const std::lock_guard lock{state_->guard};
     state_->hints_are_dropped = true;

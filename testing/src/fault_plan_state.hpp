@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -85,6 +86,7 @@ struct fault_plan::state {
     mutable std::condition_variable changed;
     link connection{link::up};
     bool hints_are_dropped{};
+    std::atomic<bool> callers_are_kept{false};
     std::array<std::deque<script>, kinds> scripts;
     std::array<std::size_t, kinds> calls{};
     std::list<kept_call> kept;

@@ -1,3 +1,4 @@
+#include <atomic>
 #include <mutex>
 
 #include "stage.hpp"
@@ -84,10 +85,114 @@ TEST_F(recursive_mutex_test, a_waiting_thread_gets_it_after_the_last_unlock) {
     EXPECT_EQ(waiter.get(), 1U);
 }
 
-TEST_F(recursive_mutex_test, two_objects_of_one_name_are_two_locks_for_one_thread) {
+TEST_F(recursive_mutex_test, objects_of_one_name_are_one_lock_for_one_thread) {
+    recursive_mutex same_name{client_, "nested"};
+    nested_.lock();
+    const auto asked = requests();
+    same_name.lock();
+    EXPECT_TRUE(same_name.try_lock());
+    EXPECT_TRUE(same_name.try_lock_for(1s));
+    EXPECT_TRUE(same_name.lock(std::stop_token{}));
+    EXPECT_EQ(requests(), asked);
+    EXPECT_EQ(nested_.depth(), 5U);
+    EXPECT_EQ(same_name.depth(), 5U);
+    EXPECT_EQ(same_name.token(), nested_.token());
+    for (int level = 0; level < 4; ++level) {
+        same_name.unlock();
+    }
+    EXPECT_FALSE(elsewhere_.try_lock());
+    nested_.unlock();
+    EXPECT_TRUE(holders("nested").empty());
+}
+
+TEST_F(recursive_mutex_test, objects_of_one_name_may_be_unlocked_in_any_order) {
+    recursive_mutex same_name{client_, "nested"};
+    nested_.lock();
+    same_name.lock();
+    nested_.unlock();
+    EXPECT_EQ(same_name.depth(), 1U);
+    EXPECT_EQ(holders("nested").size(), 1U);
+    same_name.unlock();
+    EXPECT_TRUE(holders("nested").empty());
+}
+
+TEST_F(recursive_mutex_test, an_object_may_unlock_what_another_of_its_name_locked) {
+    recursive_mutex same_name{client_, "nested"};
+    nested_.lock();
+    same_name.unlock();
+    EXPECT_EQ(nested_.depth(), 0U);
+    EXPECT_TRUE(holders("nested").empty());
+}
+
+TEST_F(recursive_mutex_test, another_thread_is_kept_out_of_all_objects_of_the_name) {
     recursive_mutex same_name{client_, "nested"};
     const std::scoped_lock held{nested_};
+    auto stranger = in_background([&] { return same_name.try_lock(); });
+    EXPECT_FALSE(stranger.get());
+}
+
+TEST_F(recursive_mutex_test, other_names_are_other_locks) {
+    recursive_mutex another{client_, "another"};
+    const std::scoped_lock held{nested_};
+    EXPECT_TRUE(another.try_lock());
+    EXPECT_EQ(another.depth(), 1U);
+    EXPECT_NE(another.token(), nested_.token());
+    another.unlock();
+    EXPECT_EQ(nested_.depth(), 1U);
+}
+
+TEST_F(recursive_mutex_test, another_client_is_somebody_else) {
+    client second{address_};
+    recursive_mutex same_name{second, "nested"};
+    const std::scoped_lock held{nested_};
     EXPECT_FALSE(same_name.try_lock());
+    EXPECT_EQ(same_name.depth(), 0U);
+}
+
+TEST_F(recursive_mutex_test, a_lost_hold_is_not_entered_through_another_object) {
+    recursive_mutex same_name{client_, "nested"};
+    nested_.lock();
+    revoke("nested");
+    ASSERT_TRUE(eventually([&] { return nested_.lost().stop_requested(); }));
+    EXPECT_EQ(error_of([&] { same_name.lock(); }), errc::revoked);
+    EXPECT_EQ(same_name.depth(), 1U);
+    same_name.unlock();
+    EXPECT_TRUE(same_name.try_lock());
+    same_name.unlock();
+}
+
+TEST_F(recursive_mutex_test, what_an_object_locked_is_unlocked_when_it_is_destroyed) {
+    {
+        recursive_mutex inner{client_, "nested"};
+        nested_.lock();
+        inner.lock();
+        inner.lock();
+        EXPECT_EQ(nested_.depth(), 3U);
+    }
+    EXPECT_EQ(nested_.depth(), 1U);
+    EXPECT_EQ(holders("nested").size(), 1U);
+    nested_.unlock();
+    EXPECT_TRUE(holders("nested").empty());
+}
+
+TEST_F(recursive_mutex_test, a_hundred_threads_through_objects_of_their_own_exclude_each_other) {
+    std::atomic<int> inside{0};
+    std::atomic<bool> overlap{false};
+    std::vector<std::future<void>> crowd;
+    for (int i = 0; i < 100; ++i) {
+        crowd.push_back(in_background([&] {
+            recursive_mutex own{client_, "nested"};
+            const std::scoped_lock outer{own};
+            const std::scoped_lock inner{nested_};
+            overlap = overlap || inside.fetch_add(1) != 0;
+            inside.fetch_sub(1);
+        }));
+    }
+    for (auto& one : crowd) {
+        one.get();
+    }
+    EXPECT_FALSE(overlap);
+    EXPECT_TRUE(becomes_free("nested"));
 }
 
 TEST_F(recursive_mutex_test, an_error_leaves_nothing_locked) {

@@ -1,17 +1,13 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
-#include <deque>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <stop_token>
 #include <string>
 #include <string_view>
-#include <thread>
-#include <unordered_map>
 #include <vector>
 
 namespace holdfast {
@@ -46,12 +42,15 @@ public:
 ///
 /// A lane that was served goes to the back of the ready ones, so a busy key does not starve the
 /// others. A lane with nothing in it is forgotten: memory is bounded by what waits.
+///
+/// In a forked child there are no threads to run anything, and a mutex may be locked for ever: what is
+/// new is refused, and everything else does nothing.
 class keyed_lanes {
 public:
     using work = std::unique_ptr<keyed_work>;
     /// Does what waits, in order. Must not throw.
     using runner = std::function<void(const std::string& key, std::vector<work> batch)>;
-    enum class admission : unsigned char { accepted, full, stopped, closed, waits_for_itself };
+    enum class admission : unsigned char { accepted, full, stopped, closed, waits_for_itself, forked };
 
     /// At most `most_at_once` operations of a key are passed to one call of `run`.
     keyed_lanes(const keyed_executor_options& options, std::size_t most_at_once, runner run);
@@ -69,34 +68,18 @@ public:
     [[nodiscard]] std::size_t waiting() const;
 
 private:
-    struct lane {
-        std::deque<work> waiting;
-        bool running{};
-    };
-    [[nodiscard]] bool has_room(const std::string& key) const;
-    [[nodiscard]] bool called_from_inside() const noexcept;
-    void add(const std::string& key, work& what);
-    void serve();
-    [[nodiscard]] std::vector<work> take(lane& from);
-    void join();
+    class state;
+    [[nodiscard]] bool forked() const noexcept;
 
-    keyed_executor_options options_;
-    std::size_t most_at_once_;
-    runner run_;
-
-    mutable std::mutex guard_;
-    std::condition_variable_any work_;
-    std::condition_variable_any room_;
-    std::unordered_map<std::string, lane> lanes_;
-    std::deque<std::string> ready_;
-    std::size_t waiting_{};
-    bool closed_{};
-    std::once_flag joined_;
-    std::vector<std::jthread> threads_;
+    /// Left alone in a forked child, which must not destroy it.
+    std::unique_ptr<state> state_;
+    std::uint32_t generation_;
 };
 
 /// Throws what an admission other than `accepted`, `full` and `stopped` means.
 void raise_refusal(keyed_lanes::admission why);
+/// Throws `errc::invalid_argument`: there is nobody to hand operations to.
+[[noreturn]] void raise_no_handler();
 
 }  // namespace detail
 }  // namespace holdfast

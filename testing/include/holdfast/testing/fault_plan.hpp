@@ -58,6 +58,10 @@ public:
     /// Ends `cut_off` and `go_silent`. Everybody who watches gets a hint, as after any interruption.
     void heal();
 
+    /// From now on a call that may block keeps its thread inside the engine until it has ended, as with
+    /// engines that use their callers' threads.
+    void keep_callers();
+
     /// How many calls of this kind were made, whatever became of them.
     [[nodiscard]] std::size_t calls(call_kind what) const;
     /// False when fewer than `count` were made by then.

@@ -1,0 +1,181 @@
+#include <runtime/recursion.hpp>
+
+#include <holdfast/detail/facade.hpp>
+#include <runtime/fork_guard.hpp>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace holdfast::detail {
+
+namespace {
+
+/// Set when this thread ends. Unlike the watch itself it may be looked at afterwards, by destructors of
+/// other `thread_local` objects.
+thread_local bool thread_is_ending = false;
+
+/// Tells the tables that a thread has been inside of that it ends.
+class end_of_thread {
+public:
+    end_of_thread() = default;
+    end_of_thread(const end_of_thread&) = delete;
+    end_of_thread& operator=(const end_of_thread&) = delete;
+    ~end_of_thread() {
+        thread_is_ending = true;
+        for (const auto& one : tables_) {
+            if (const auto table = one.lock()) {
+                table->forget_thread(this_thread_number());
+            }
+        }
+    }
+
+    void tell(const std::shared_ptr<recursion_table>& table) {
+        const auto same = [&](const auto& one) {
+            return !one.owner_before(table) && !table.owner_before(one);
+        };
+        if (std::none_of(tables_.begin(), tables_.end(), same)) {
+            std::erase_if(tables_, [](const auto& one) { return one.expired(); });
+            tables_.push_back(table);
+        }
+    }
+
+private:
+    std::vector<std::weak_ptr<recursion_table>> tables_;
+};
+
+thread_local end_of_thread at_end;
+
+}  // namespace
+
+recursion_table::recursion_table() : generation_{fork_generation()} {}
+
+bool recursion_table::forked() const noexcept {
+    return generation_ != fork_generation();
+}
+
+recursion_table::entry* recursion_table::shard::find(std::uint64_t thread,
+                                                     std::string_view name) noexcept {
+    const auto mine = threads.find(thread);
+    if (mine == threads.end()) {
+        return nullptr;
+    }
+    const auto found = std::find_if(mine->second.begin(), mine->second.end(),
+                                    [&](const entry& one) { return one.taken->name() == name; });
+    return found == mine->second.end() ? nullptr : &*found;
+}
+
+void recursion_table::shard::erase(std::uint64_t thread, const entry* gone) noexcept {
+    const auto mine = threads.find(thread);
+    std::erase_if(mine->second, [&](const entry& one) { return &one == gone; });
+    if (mine->second.empty()) {
+        threads.erase(mine);
+    }
+}
+
+recursion_table::entering recursion_table::enter_again(std::string_view name, lock_object through) {
+    if (forked()) {
+        return entering::from_outside;
+    }
+    const auto thread = this_thread_number();
+    auto& here = shard_of(thread);
+    const std::lock_guard lock{here.guard};
+    auto* const mine = here.find(thread, name);
+    if (mine == nullptr) {
+        return entering::from_outside;
+    }
+    if (mine->taken->loss() != errc{}) {
+        return entering::lost;
+    }
+    mine->levels.push_back(through);
+    return entering::again;
+}
+
+void recursion_table::enter(lock_object through, std::shared_ptr<hold> taken) {
+    if (!thread_is_ending) {
+        at_end.tell(shared_from_this());
+    }
+    const auto thread = this_thread_number();
+    entry made{std::move(taken), {through}};
+    auto& here = shard_of(thread);
+    const std::lock_guard lock{here.guard};
+    here.threads[thread].push_back(std::move(made));
+}
+
+recursion_table::leaving recursion_table::leave(std::string_view name, lock_object through) noexcept {
+    if (forked()) {
+        return {true, nullptr};  // the parent's
+    }
+    const auto thread = this_thread_number();
+    auto& here = shard_of(thread);
+    const std::lock_guard lock{here.guard};
+    auto* const mine = here.find(thread, name);
+    if (mine == nullptr) {
+        return {};
+    }
+    auto& levels = mine->levels;
+    const auto own = std::find(levels.rbegin(), levels.rend(), through);
+    levels.erase(own == levels.rend() ? std::prev(levels.end()) : std::prev(own.base()));
+    leaving result{true, nullptr};
+    if (levels.empty()) {
+        result.last = std::move(mine->taken);
+        here.erase(thread, mine);
+    }
+    return result;
+}
+
+std::uint32_t recursion_table::depth(std::string_view name) const noexcept {
+    if (forked()) {
+        return 0;
+    }
+    const auto thread = this_thread_number();
+    auto& here = shard_of(thread);
+    const std::lock_guard lock{here.guard};
+    const auto* const mine = here.find(thread, name);
+    return mine == nullptr ? 0 : static_cast<std::uint32_t>(mine->levels.size());
+}
+
+std::shared_ptr<hold> recursion_table::hold_of(std::string_view name) const noexcept {
+    if (forked()) {
+        return nullptr;
+    }
+    const auto thread = this_thread_number();
+    auto& here = shard_of(thread);
+    const std::lock_guard lock{here.guard};
+    const auto* const mine = here.find(thread, name);
+    return mine == nullptr ? nullptr : mine->taken;
+}
+
+void recursion_table::forget_object(lock_object gone) noexcept {
+    if (forked()) {
+        return;
+    }
+    for (auto& here : shards_) {
+        std::vector<entry> over;  // ends after the guard is free again
+        const std::lock_guard lock{here.guard};
+        for (auto& [thread, entries] : here.threads) {
+            for (auto& one : entries) {
+                std::erase(one.levels, gone);
+                if (one.levels.empty()) {
+                    over.push_back(std::move(one));
+                }
+            }
+            std::erase_if(entries, [](const entry& one) { return one.levels.empty(); });
+        }
+        std::erase_if(here.threads, [](const auto& each) { return each.second.empty(); });
+    }
+}
+
+void recursion_table::forget_thread(std::uint64_t gone) noexcept {
+    if (forked()) {
+        return;
+    }
+    std::vector<entry> over;  // ends after the guard is free again
+    auto& here = shard_of(gone);
+    const std::lock_guard lock{here.guard};
+    if (auto node = here.threads.extract(gone); !node.empty()) {
+        over = std::move(node.mapped());
+    }
+}
+
+}  // namespace holdfast::detail

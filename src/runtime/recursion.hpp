@@ -1,0 +1,85 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <holdfast/error.hpp>
+#include <runtime/hold.hpp>
+
+namespace holdfast::detail {
+
+/// Which threads are inside the recursive locks of one client, and how deep.
+///
+/// Re-entrance is by name and thread, whatever lock object is used: all levels of a thread in one name
+/// rest on one hold. Each level also belongs to the lock object that entered it. An object that is
+/// destroyed takes its levels with it, and a thread that ends takes all of its own; a hold without
+/// levels gives itself back.
+///
+/// Thread safety: all functions may be called from any thread. In a forked child, whose copy may be
+/// locked for ever, nobody is inside.
+class recursion_table : public std::enable_shared_from_this<recursion_table> {
+public:
+    using lock_object = const void*;
+
+    enum class entering : std::uint8_t {
+        from_outside,  ///< the thread is not inside: take the lock, and `enter`
+        again,         ///< it is one level deeper now
+        lost,          ///< it is inside, but its hold is over
+    };
+    struct leaving {
+        /// False: the thread is not inside.
+        bool was_inside{};
+        /// The last level: release it.
+        std::shared_ptr<hold> last{};
+    };
+
+    recursion_table();
+    recursion_table(const recursion_table&) = delete;
+    recursion_table& operator=(const recursion_table&) = delete;
+    ~recursion_table() = default;
+
+    [[nodiscard]] entering enter_again(std::string_view name, lock_object through);
+    void enter(lock_object through, std::shared_ptr<hold> taken);
+    /// Leaves the last level that this object entered, or else the last of all.
+    [[nodiscard]] leaving leave(std::string_view name, lock_object through) noexcept;
+
+    [[nodiscard]] std::uint32_t depth(std::string_view name) const noexcept;
+    /// This thread's hold; null when it is not inside.
+    [[nodiscard]] std::shared_ptr<hold> hold_of(std::string_view name) const noexcept;
+
+    void forget_object(lock_object gone) noexcept;
+    void forget_thread(std::uint64_t gone) noexcept;
+
+private:
+    struct entry {
+        std::shared_ptr<hold> taken;
+        /// The objects through which the levels were entered, the first level first.
+        std::vector<lock_object> levels;
+    };
+    /// Threads share a mutex with few others, so that they hardly meet.
+    struct shard {
+        std::mutex guard;
+        std::unordered_map<std::uint64_t, std::vector<entry>> threads;
+
+        [[nodiscard]] entry* find(std::uint64_t thread, std::string_view name) noexcept;
+        void erase(std::uint64_t thread, const entry* gone) noexcept;
+    };
+    static constexpr std::size_t shard_count = 16;
+
+    [[nodiscard]] shard& shard_of(std::uint64_t thread) const noexcept {
+        return shards_[thread % shard_count];
+    }
+    [[nodiscard]] bool forked() const noexcept;
+
+    mutable std::array<shard, shard_count> shards_;
+    std::uint32_t generation_;
+};
+
+}  // namespace holdfast::detail
