@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -169,11 +170,10 @@ time_base this_time_base(const std::string& proc) {
         refuse_unknown_time(file, std::system_category().message(errno));
     }
     constexpr std::size_t length = 36;  // a UUID in text
-    std::string boot = text->substr(0, text->find_first_of("\n"));
-    if (boot.size() != length) {
+    if (std::min(text->find('\n'), text->size()) != length) {
         refuse_unknown_time(file, "this is not the id of a boot");
     }
-    return {std::move(boot), boottime_offset(proc)};
+    return {text->substr(0, length), boottime_offset(proc)};
 }
 
 }  // namespace holdfast::engines::local
