@@ -157,8 +157,8 @@ failure redis_engine::check_key(std::string_view name, lock_kind kind) const {
     const auto key = dialect_.key_of(name);
     if (is_reserved(key)) {
         return {errc::invalid_name, "the name " + in_quotes(name) +
-                                        " is not for locks: keys that begin with holdfast_ or "
-                                        "redisson_lock_token: hold what is known about locks"};
+                                        " is not for locks: a key that begins like this holds what "
+                                        "is known about locks"};
     }
     if (!dialect_.clustered) {
         return {};

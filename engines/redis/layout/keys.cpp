@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <redis/layout/keys.hpp>
@@ -96,7 +97,10 @@ std::string own_key(std::string_view prefix, std::string_view name) {
 }
 
 bool is_reserved(std::string_view key) noexcept {
-    return key.starts_with("holdfast_") || key.starts_with("redisson_lock_token:");
+    constexpr std::array<std::string_view, 4> reserved{
+        "holdfast_", "redisson_lock_queue:", "redisson_lock_timeout:", "redisson_lock_token:"};
+    return std::any_of(reserved.begin(), reserved.end(),
+                       [key](std::string_view start) { return key.starts_with(start); });
 }
 
 std::optional<std::string> name_in_holds_key(std::string_view key) {

@@ -164,8 +164,9 @@ TEST(redis_keys, no_two_names_share_a_key_or_channel_of_ours) {
 }
 
 TEST(redis_keys, what_has_no_name_is_out_of_every_name_s_reach) {
-    for (const auto& key : {token_counter(), token_counter(4711), redisson_token("stock"),
-                            card_key("7c6b2a4e"), client_channel("7c6b2a4e")}) {
+    for (const auto& key :
+         {token_counter(), token_counter(4711), redisson_token("stock"), fair_queue("stock"),
+          fair_timeouts("{stock}"), card_key("7c6b2a4e"), client_channel("7c6b2a4e")}) {
         EXPECT_TRUE(is_reserved(key)) << key;
     }
     for (const std::string_view name :

@@ -136,6 +136,49 @@ TYPED_TEST_P(neighbour_contract, are_listed_one_by_one) {
     }
 }
 
+/// Whatever kind of lock one of them is, and whatever the store keeps beside it.
+TYPED_TEST_P(neighbour_contract, are_left_alone_by_every_kind_of_lock) {
+    auto alice = this->join("alice");
+    struct use {
+        contender by;
+        claim_mode mode{};
+    };
+    std::vector<use> uses;
+    uses.push_back({this->join("plain", lock_kind::mutex), claim_mode::exclusive});
+    uses.push_back({this->join("fair", lock_kind::fair_mutex), claim_mode::exclusive});
+    uses.push_back({this->join("writer", lock_kind::shared_mutex), claim_mode::exclusive});
+    uses.push_back({this->join("reader", lock_kind::shared_mutex), claim_mode::shared});
+    uses.push_back({this->join("permit", lock_kind::semaphore), claim_mode::permit});
+    const auto count = this->keys_of("").size();
+    for (std::size_t index = 0; index < count; ++index) {
+        const auto name = this->unique("a" + std::to_string(index));
+        const auto usable = this->usable(alice, {this->keys_of(name)[index]});
+        if (usable.empty()) {
+            continue;
+        }
+        const auto& neighbour = usable.front();
+        SCOPED_TRACE(neighbour);
+        const auto owner = alice.another_owner();
+        ASSERT_TRUE(granted(alice.acquire(neighbour, {.as = owner})));
+        for (auto& [by, mode] : uses) {
+            by.become_fresh_owner();
+            const auto reply =
+                by.acquire(name, {.mode = mode, .limit = mode == claim_mode::permit ? 1U : 0U});
+            if (reply.result == engines::acquire_reply::outcome::granted) {
+                EXPECT_TRUE(renewed(by.renew(name, {.mode = mode})));
+                EXPECT_TRUE(released(by.release(name, {.mode = mode})));
+            } else {
+                // The neighbour is where it would keep its permits, or there are no such locks.
+                EXPECT_TRUE(reply.error.code == errc::wrong_kind ||
+                            reply.error.code == errc::guarantee_not_met)
+                    << reply.error.detail;
+            }
+            ASSERT_TRUE(renewed(alice.renew(neighbour, {.as = owner})))
+                << by.identity().card.label << " took it away";
+        }
+    }
+}
+
 /// Whoever releases one of them grants its waiter that one and no other.
 TYPED_TEST_P(neighbour_contract, are_passed_on_to_their_own_waiters) {
     auto anybody = this->join("anybody");
@@ -251,7 +294,8 @@ TYPED_TEST_P(neighbour_contract, have_latches_of_their_own) {
 
 REGISTER_TYPED_TEST_SUITE_P(neighbour_contract,  //
                             are_held_inspected_and_released_one_by_one, are_listed_one_by_one,
-                            are_passed_on_to_their_own_waiters, have_readers_and_writers_of_their_own,
-                            have_permits_of_their_own, have_latches_of_their_own);
+                            are_left_alone_by_every_kind_of_lock, are_passed_on_to_their_own_waiters,
+                            have_readers_and_writers_of_their_own, have_permits_of_their_own,
+                            have_latches_of_their_own);
 
 }  // namespace holdfast::testing
