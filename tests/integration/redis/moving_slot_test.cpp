@@ -18,6 +18,8 @@ namespace holdfast::testing {
 namespace {
 
 using engines::redis::fair_queue;
+using engines::redis::fair_timeouts;
+using engines::redis::fair_wishes;
 using engines::redis::lock_wishes;
 using engines::redis::reader_timeout;
 using engines::redis::slot_of;
@@ -120,6 +122,7 @@ protected:
     }
 
     static constexpr std::chrono::milliseconds longer = long_ttl * 2;
+    static constexpr std::chrono::milliseconds no_such_key{-2};
 
     static inline std::unique_ptr<redis_cluster> cluster_;
     static inline int names_{};
@@ -298,6 +301,61 @@ TEST_F(redis_moving_slot, holds_that_are_renewed_together_are_told_apart) {
     EXPECT_TRUE(renewed(replies[0]));
     EXPECT_TRUE(renewed(replies[1]));
     EXPECT_TRUE(gone(replies[2]));
+    finish_move();
+}
+
+/// One that gives up leaves no wish and no place in a line, wherever they are.
+TEST_P(redis_moving_lock, is_given_up_by_its_waiters) {
+    if (GetParam() == lock_kind::shared_mutex) {
+        return;  // its waiters leave no traces
+    }
+    auto alice = join("alice", GetParam());
+    auto bob = join("bob", GetParam());
+    const auto traces = [](const std::string& name) {
+        return std::vector{lock_wishes(name), fair_wishes(name), fair_queue(name), fair_timeouts(name)};
+    };
+    const auto are_there = [&](const std::string& name) {
+        const auto all = traces(name);
+        return std::any_of(all.begin(), all.end(),
+                           [&](const std::string& key) { return life_of(key) != no_such_key; });
+    };
+    int seen = 0;
+    with_keys_apart(
+        [&](const std::string& name) {
+            alice.become_fresh_owner();
+            bob.become_fresh_owner();
+            alice.hold(name);
+            engines::acquire_request waits{.name = name, .owner = bob.owner(), .ttl = long_ttl};
+            waits.kind = GetParam();
+            waits.queue = true;
+            ASSERT_TRUE(busy(bob.store().acquire(waits)));
+        },
+        [&](const std::string& name) {
+            seen += are_there(name) ? 1 : 0;  // a wish may be over on a busy machine
+            EXPECT_TRUE(gone(bob.release(name)));
+            EXPECT_FALSE(are_there(name));
+            EXPECT_TRUE(released(alice.release(name)));
+        },
+        [&](const std::string& name) {
+            auto carol = join("carol", GetParam());
+            EXPECT_TRUE(carol.acquire_eventually(name));
+        });
+    EXPECT_GT(seen, 0);
+}
+
+/// A Java service looks only when it is told, or when the lease it saw would have ended.
+TEST_F(redis_moving_slot, the_first_in_line_of_a_fair_lock_is_told) {
+    auto alice = join("alice", lock_kind::fair_mutex);
+    const std::string java = "9f0c1e52-7d1b-4c54-9c0a-5f6e7d8c9b0a:47";
+    const auto name = fresh_name();
+    alice.hold(name);
+    auto waiter = cluster_->node(0).connect();
+    waiter.command({"SSUBSCRIBE", engines::redis::fair_channel(name, java)});
+    cluster_->node(0).cli({"RPUSH", fair_queue(name), java});
+    begin_move(name);
+    move(name);
+    EXPECT_TRUE(released(alice.release(name)));
+    EXPECT_EQ(waiter.next_message().items.at(2).text, "0");
     finish_move();
 }
 
