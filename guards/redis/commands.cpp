@@ -73,7 +73,8 @@ reply_handle eval(redisContext* connection, std::string_view script, const words
 std::string companion(std::string_view prefix, std::string_view key) {
     std::string text{prefix};
     if (has_tag(key)) {
-        return text.append(key);
+        // Not what `{` and `}` around another key would give.
+        return text.append(":").append(key);
     }
     // Inside braces it would end early, and lie in another slot.
     if (key.empty() || key.find('}') != std::string_view::npos) {

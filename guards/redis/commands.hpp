@@ -17,8 +17,9 @@ using words = std::vector<std::string_view>;
 [[nodiscard]] reply_handle eval(redisContext* connection, std::string_view script, const words& keys,
                                 const words& arguments);
 
-/// The key that keeps something about another one, in the same slot of a cluster. Throws `invalid_name`
-/// when there can be none.
+/// The key that keeps something about another one, in the same slot of a cluster: `prefix{key}`, or
+/// `prefix:key` for one with a tag of its own. No two keys share one. Throws `invalid_name` when there
+/// can be none.
 [[nodiscard]] std::string companion(std::string_view prefix, std::string_view key);
 
 [[nodiscard]] std::string_view text_of(const redisReply& reply) noexcept;

@@ -130,6 +130,20 @@ TEST_F(redis_guards, what_belongs_to_a_key_lies_in_its_slot) {
     }
 }
 
+TEST_F(redis_guards, a_name_and_the_same_in_braces_have_nothing_in_common) {
+    const auto plain = once_.claim("pay");
+    const auto braced = once_.claim("{pay}");
+    ASSERT_EQ(plain.result, verdict::claimed);
+    ASSERT_EQ(braced.result, verdict::claimed);
+    EXPECT_EQ(once_.complete(plain.ticket, "paid"), completion::recorded);
+    EXPECT_EQ(once_.claim("{pay}").result, verdict::running);
+
+    EXPECT_EQ(fence_.set("stock", {34}, "99"), admission::admitted);
+    EXPECT_EQ(fence_.set("{stock}", {33}, "98"), admission::admitted);
+    EXPECT_EQ(fence_.newest("stock"), fencing_token{34});
+    EXPECT_EQ(fence_.newest("{stock}"), fencing_token{33});
+}
+
 TEST_F(redis_guards, misuse_and_refusals_are_errors) {
     EXPECT_EQ(error_of([&] { return fence_.set("", {7}, "x"); }), errc::invalid_name);
     EXPECT_EQ(error_of([&] { return fence_.set("a}b", {7}, "x"); }), errc::invalid_name);
