@@ -20,8 +20,8 @@ namespace holdfast::engines::redis {
 /// (`prefixed` and `suffixed` give `foo` and `{foo}` the same key; there we cannot differ from
 /// Redisson.)
 [[nodiscard]] std::string own_key(std::string_view prefix, std::string_view name);
-/// Whether a lock at `key` could be taken for a key of ours, for a counter of tokens, or for the line of
-/// a fair lock.
+/// Whether a lock at `key` could be taken for a key of ours, for a counter of tokens, or for the line
+/// of a fair lock.
 [[nodiscard]] bool is_reserved(std::string_view key) noexcept;
 
 // Redisson's.

@@ -30,8 +30,8 @@ namespace holdfast::guard {
 /// Remembers the largest token seen for each key, and refuses smaller ones; see `fence`.
 ///
 /// The token of `key` is kept under `holdfast_fence:{key}`, or `holdfast_fence::key` if the key has a
-/// `{tag}`, without expiry: one that was forgotten or evicted would let everybody in. Delete it together
-/// with the key, and only when no lock on it is left.
+/// `{tag}`, without expiry: one that was forgotten or evicted would let everybody in. Delete it
+/// together with the key, and only when no lock on it is left.
 class redis_fence {
 public:
     struct free_reply {

@@ -1,189 +1,16 @@
-#include <algorithm>
 #include <atomic>
-#include <functional>
-#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include <holdfast/testing/answers.hpp>
-#include <holdfast/testing/contender.hpp>
-#include <integration/redis/redis_stage.hpp>
-#include <redis/layout/keys.hpp>
+#include <integration/redis/moving_slot.hpp>
 
-/// Locks whose slot stays on its way from one server of a cluster to another: some of their keys have
-/// moved, the others have not. Holders keep what they have, and nobody else gets it.
 namespace holdfast::testing {
 
 namespace {
 
-using engines::redis::fair_queue;
-using engines::redis::fair_timeouts;
-using engines::redis::fair_wishes;
 using engines::redis::lock_wishes;
 using engines::redis::reader_timeout;
-using engines::redis::slot_of;
-using testing_support::redis_cluster;
-
-class redis_moving_slot : public ::testing::Test {
-protected:
-    static void SetUpTestSuite() {
-        cluster_ = std::make_unique<redis_cluster>(testing_support::redis_cluster_options{
-            .masters = 2, .replicas_each = 0, .node_timeout = 5s});
-    }
-    static void TearDownTestSuite() { cluster_.reset(); }
-
-    [[nodiscard]] static std::string address() {
-        return "redis+cluster://127.0.0.1:" + std::to_string(cluster_->node(0).port());
-    }
-    [[nodiscard]] static contender join(const std::string& label, lock_kind kind) {
-        return {address(), label, kind};
-    }
-
-    /// A name in a slot of the first server's, which has not moved yet. All slots move the same way:
-    /// servers that take slots from each other in quick succession claim them with epochs that the
-    /// other has not heard of, and dispute them.
-    [[nodiscard]] static std::string fresh_name() {
-        std::string name;
-        do {
-            name = "moving-" + std::to_string(++names_);
-        } while (&cluster_->node_of_slot(slot_of(name)) != &cluster_->node(0));
-        return name;
-    }
-
-    void begin_move(const std::string& name) {
-        slot_ = slot_of(name);
-        from_ = &cluster_->node(0);
-        to_ = &cluster_->node(1);
-        cluster_->begin_migration(slot_, *to_);
-    }
-    [[nodiscard]] std::vector<std::string> keys_left() const {
-        std::vector<std::string> keys;
-        for (const auto& key :
-             from_->ask({"CLUSTER", "GETKEYSINSLOT", std::to_string(slot_), "100"}).items) {
-            keys.push_back(key.text);
-        }
-        std::sort(keys.begin(), keys.end());
-        return keys;
-    }
-    void move(const std::string& key) const {
-        ASSERT_EQ(from_->cli({"MIGRATE", "127.0.0.1", std::to_string(to_->port()), key, "0", "5000"}),
-                  "OK");
-    }
-    void finish_move() {
-        cluster_->migrate_keys(slot_, *to_);
-        cluster_->finish_migration(slot_, *to_);
-    }
-    /// Wherever it is.
-    [[nodiscard]] std::chrono::milliseconds life_of(const std::string& key) const {
-        auto there = to_->connect();
-        there.command({"ASKING"});
-        const auto moved = there.command({"PTTL", key});
-        const auto left = from_->ask({"PTTL", key});
-        return std::chrono::milliseconds{
-            std::max(moved.integer, left.is_error() ? std::int64_t{-2} : left.integer)};
-    }
-
-    /// Runs `during` once for every way in which some of the keys that `prepare` makes have moved, and
-    /// `after` when the others have, too.
-    void with_keys_apart(const std::function<void(const std::string&)>& prepare,
-                         const std::function<void(const std::string&)>& during,
-                         const std::function<void(const std::string&)>& after) {
-        std::size_t ways = 1;
-        for (std::size_t moved = 0; moved < ways; ++moved) {
-            const auto name = fresh_name();
-            prepare(name);
-            begin_move(name);
-            const auto keys = keys_left();
-            ways = std::size_t{1} << keys.size();
-            std::string which = "moved:";
-            for (std::size_t index = 0; index < keys.size(); ++index) {
-                if ((moved >> index & 1U) != 0) {
-                    which += " " + keys[index];
-                    move(keys[index]);
-                }
-            }
-            SCOPED_TRACE(which);
-            during(name);
-            finish_move();
-            after(name);
-            if (HasFailure()) {
-                return;
-            }
-        }
-        EXPECT_GT(ways, 4U) << "there were hardly any keys";
-    }
-
-    /// Refused at once, whatever the reason: somebody has it, or nobody can tell.
-    static void expect_refused(const engines::acquire_reply& reply) {
-        const bool told_to_wait = reply.error.code == errc::store_unavailable &&
-                                  reply.error.detail.find("TRYAGAIN") != std::string::npos;
-        EXPECT_TRUE(told_to_wait || busy(reply)) << reply.error.detail;
-    }
-
-    static constexpr std::chrono::milliseconds longer = long_ttl * 2;
-    static constexpr std::chrono::milliseconds no_such_key{-2};
-
-    static inline std::unique_ptr<redis_cluster> cluster_;
-    static inline int names_{};
-    std::uint16_t slot_{};
-    testing_support::redis_server* from_{};
-    testing_support::redis_server* to_{};
-};
-
-/// One holder; `kind` and `mode` decide what of.
-class redis_moving_lock : public redis_moving_slot, public ::testing::WithParamInterface<lock_kind> {};
-
-TEST_P(redis_moving_lock, is_renewed_and_released_by_its_holder_only) {
-    auto alice = join("alice", GetParam());
-    auto bob = join("bob", GetParam());
-    with_keys_apart(
-        [&](const std::string& name) {
-            alice.become_fresh_owner();
-            alice.hold(name);
-        },
-        [&](const std::string& name) {
-            EXPECT_TRUE(renewed(alice.renew(name, {.ttl = longer})));
-            EXPECT_GT(life_of(name), long_ttl);
-            EXPECT_GT(life_of(engines::redis::holds_key(name)), long_ttl);
-            expect_refused(bob.acquire(name));
-            EXPECT_TRUE(gone(bob.renew(name)));
-            EXPECT_TRUE(gone(bob.release(name)));
-            EXPECT_TRUE(released(alice.release(name)));
-            EXPECT_TRUE(gone(alice.renew(name)));
-            EXPECT_TRUE(gone(alice.release(name)));
-        },
-        [&](const std::string& name) {
-            EXPECT_TRUE(bob.acquire_eventually(name));
-            EXPECT_EQ(bob.inspect(name).holders.size(), 1U);
-            EXPECT_TRUE(released(bob.release(name)));
-        });
-}
-
-TEST_P(redis_moving_lock, may_be_left_behind_for_a_while) {
-    auto alice = join("alice", GetParam());
-    auto bob = join("bob", GetParam());
-    const auto name = fresh_name();
-    alice.hold(name);
-    begin_move(name);
-    move(name);
-    EXPECT_TRUE(released(alice.release(name, {.linger = longer})));
-    EXPECT_TRUE(gone(alice.renew(name)));
-    EXPECT_TRUE(gone(alice.release(name)));
-    EXPECT_TRUE(released(alice.release(name, {.linger = longer}))) << "sent again";
-    finish_move();
-    EXPECT_TRUE(eventually([&] { return bool{busy(bob.acquire(name))}; }));
-    EXPECT_GT(life_of(name), long_ttl);
-}
-
-INSTANTIATE_TEST_SUITE_P(kinds, redis_moving_lock,
-                         ::testing::Values(lock_kind::mutex, lock_kind::fair_mutex,
-                                           lock_kind::shared_mutex),
-                         [](const auto& one) {
-                             return one.param == lock_kind::mutex        ? "plain"
-                                    : one.param == lock_kind::fair_mutex ? "fair"
-                                                                         : "writer";
-                         });
 
 /// The readers of a lock have keys of their own, by which others know that they are alive.
 TEST_F(redis_moving_slot, readers_stay_and_keep_writers_out) {
@@ -302,45 +129,6 @@ TEST_F(redis_moving_slot, holds_that_are_renewed_together_are_told_apart) {
     EXPECT_TRUE(renewed(replies[1]));
     EXPECT_TRUE(gone(replies[2]));
     finish_move();
-}
-
-/// One that gives up leaves no wish and no place in a line, wherever they are.
-TEST_P(redis_moving_lock, is_given_up_by_its_waiters) {
-    if (GetParam() == lock_kind::shared_mutex) {
-        return;  // its waiters leave no traces
-    }
-    auto alice = join("alice", GetParam());
-    auto bob = join("bob", GetParam());
-    const auto traces = [](const std::string& name) {
-        return std::vector{lock_wishes(name), fair_wishes(name), fair_queue(name), fair_timeouts(name)};
-    };
-    const auto are_there = [&](const std::string& name) {
-        const auto all = traces(name);
-        return std::any_of(all.begin(), all.end(),
-                           [&](const std::string& key) { return life_of(key) != no_such_key; });
-    };
-    int seen = 0;
-    with_keys_apart(
-        [&](const std::string& name) {
-            alice.become_fresh_owner();
-            bob.become_fresh_owner();
-            alice.hold(name);
-            engines::acquire_request waits{.name = name, .owner = bob.owner(), .ttl = long_ttl};
-            waits.kind = GetParam();
-            waits.queue = true;
-            ASSERT_TRUE(busy(bob.store().acquire(waits)));
-        },
-        [&](const std::string& name) {
-            seen += are_there(name) ? 1 : 0;  // a wish may be over on a busy machine
-            EXPECT_TRUE(gone(bob.release(name)));
-            EXPECT_FALSE(are_there(name));
-            EXPECT_TRUE(released(alice.release(name)));
-        },
-        [&](const std::string& name) {
-            auto carol = join("carol", GetParam());
-            EXPECT_TRUE(carol.acquire_eventually(name));
-        });
-    EXPECT_GT(seen, 0);
 }
 
 /// A Java service looks only when it is told, or when the lease it saw would have ended.
