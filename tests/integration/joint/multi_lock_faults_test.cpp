@@ -39,6 +39,25 @@ TEST_F(multi_lock_faults, release_goes_on_past_a_store_that_is_silent) {
     EXPECT_TRUE(becomes_free("a")) << "long before its ttl ends";
 }
 
+/// Losses are told one after the other: a callback that takes its time must not hide the next loss.
+TEST_F(multi_lock_faults, a_loss_shows_in_the_stop_token_before_anybody_is_told) {
+    gate entered;
+    gate go_on;
+    const auto first = mutex{client_, "d"}.acquire();
+    const std::stop_callback slow{first.lost(), [&] {
+                                      entered.open();
+                                      go_on.wait();
+                                  }};
+    revoke("d");
+    ASSERT_TRUE(entered.wait());
+    const auto held =
+        multi_lock{client_, {"a", "b"}, {.ttl = 100ms, .renewal = renewal_mode::none}}.acquire();
+    ASSERT_TRUE(eventually([&] { return clock::now() >= held.valid_until(); }));
+    EXPECT_TRUE(held.lost().stop_requested());
+    EXPECT_EQ(held.loss_reason(), errc::lost);
+    go_on.open();
+}
+
 TEST_F(multi_lock_faults, what_cannot_be_given_back_now_is_given_back_in_the_background) {
     mutex in_the_way{other_, "d"};
     in_the_way.lock();

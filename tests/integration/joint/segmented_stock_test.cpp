@@ -1,6 +1,9 @@
 #include <atomic>
+#include <functional>
+#include <limits>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "stores.hpp"
 
@@ -178,6 +181,98 @@ TEST_F(segments, sell_every_unit_once_to_many_threads) {
     }
     EXPECT_EQ(sold + here.count(), 120U);
     EXPECT_EQ(here.count(), 0U) << "those who buy one at a time leave nothing";
+}
+
+/// Whichever of them it waits for first.
+TEST_F(segments, that_stay_locked_do_not_keep_anybody_from_the_others) {
+    for (const std::size_t freed : {0U, 1U, 2U}) {
+        SCOPED_TRACE(freed);
+        shelves all{{100, 100, 100}};
+        segmented_stock stock{client_, "s", 3, all.store()};
+        std::vector<lease> busy;
+        for (const auto* name : {"s:0", "s:1", "s:2"}) {
+            busy.push_back(mutex{other_, name}.acquire());
+        }
+        auto waiting = in_background([&] { return stock.take_for(1, 10s); });
+        ASSERT_TRUE(eventually([&] { return plan_->calls(call_kind::acquire) >= 3; }));
+        busy.at(freed).release();
+        const auto got = waiting.get();
+        ASSERT_TRUE(got);
+        EXPECT_EQ(got.parts.at(0).segment, freed);
+    }
+}
+
+TEST_F(segments, that_stay_locked_do_not_keep_units_from_being_given_back) {
+    for (const std::size_t freed : {0U, 1U}) {
+        SCOPED_TRACE(freed);
+        shelves all{{1, 1}};
+        segmented_stock stock{client_, "s", 2, all.store()};
+        std::vector<lease> busy;
+        for (const auto* name : {"s:0", "s:1"}) {
+            busy.push_back(mutex{other_, name}.acquire());
+        }
+        auto giving = in_background([&] { stock.put(2); });
+        busy.at(freed).release();
+        ASSERT_TRUE(gets_done(giving));
+        EXPECT_EQ(all.units().at(freed), 3U);
+    }
+}
+
+/// A lock that is lost after the first of several writes.
+class interrupted_gathering : public segments {
+protected:
+    [[nodiscard]] segment_store store() {
+        auto inner = all_.store();
+        return {inner.read, [this, inner](const segment& of, std::uint64_t units) {
+                    inner.write(of, units);
+                    if (!std::exchange(done_, true)) {
+                        revoke("s:2");
+                        ASSERT_TRUE(eventually([&] { return of.lost.stop_requested(); }));
+                        after_loss_();
+                    }
+                }};
+    }
+
+    shelves all_{{2, 2, 2}};
+    std::function<void()> after_loss_{[] {}};
+    bool done_{};
+};
+
+TEST_F(interrupted_gathering, strands_no_units) {
+    segmented_stock stock{client_, "s", 3, store()};
+    EXPECT_EQ(error_of([&] { return stock.take(5); }), errc::revoked);
+    EXPECT_EQ(stock.count(), 6U);
+}
+
+TEST_F(interrupted_gathering, says_how_many_units_are_missing_if_they_cannot_be_put_back) {
+    after_loss_ = [this] {
+        plan_->fail_next(call_kind::acquire, 1, {errc::unauthorised, "not any more"});
+    };
+    segmented_stock stock{client_, "s", 3, store()};
+    const auto text = error_text_of([&] { return stock.take(5); });
+    EXPECT_NE(text.find("2 units were taken and could not be put back"), std::string::npos) << text;
+}
+
+TEST_F(segments, do_not_count_round_to_zero) {
+    constexpr auto most = std::numeric_limits<std::uint64_t>::max();
+    shelves all{{most, most - 5}};
+    segmented_stock stock{client_, "s", 2, all.store()};
+    stock.put(5);
+    EXPECT_EQ(all.units(), (std::vector<std::uint64_t>{most, most}));
+    EXPECT_EQ(error_of([&] { stock.put(1); }), errc::invalid_argument);
+    EXPECT_EQ(all.units(), (std::vector<std::uint64_t>{most, most}));
+    EXPECT_EQ(stock.count(), most);
+    EXPECT_TRUE(stock.take(most));
+    EXPECT_TRUE(stock.take(1));
+    EXPECT_EQ(stock.take(most).seen, most - 1);
+}
+
+TEST_F(segments, of_a_large_stock_are_gathered) {
+    constexpr auto most = std::numeric_limits<std::uint64_t>::max();
+    shelves all{{most - 1, most - 1}};
+    segmented_stock stock{client_, "s", 2, all.store()};
+    EXPECT_TRUE(stock.take(most));
+    EXPECT_EQ(stock.count(), most - 2);
 }
 
 TEST_F(segments, need_a_segment_and_requests_a_unit) {

@@ -85,6 +85,36 @@ TEST_F(redis_replica_policy, a_lock_that_no_replica_confirms_is_refused_and_give
     expect_refused(replica_policy::majority());
 }
 
+TEST_F(redis_replica_policy, a_give_back_that_fails_leaves_the_outcome_unknown) {
+    pause(2);
+    mutex stock{client_, "stock", confirmed_by(replica_policy::majority())};
+    auto asking = in_background([&] { return error_of([&] { return stock.try_acquire(); }); });
+    ASSERT_TRUE(eventually([&] { return is_in_master("stock"); }));
+    // While it waits for the replicas it loses the right to give anything back.
+    servers_.master().cli({"ACL", "SETUSER", "default", "-del", "-hdel", "-publish"});
+    EXPECT_EQ(asking.get(), errc::outcome_unknown);
+    EXPECT_TRUE(is_in_master("stock"));
+    servers_.master().cli({"ACL", "SETUSER", "default", "+@all"});
+}
+
+TEST_F(redis_replica_policy, counts_for_every_name_of_a_multi_lock) {
+    const auto terms = confirmed_by(replica_policy::at_least(2));
+    for (int round = 0; round < 10; ++round) {
+        const auto held = multi_lock{client_, {"a", "b", "c"}, terms}.acquire();
+        for (const auto* name : {"a", "b", "c"}) {
+            for (std::size_t index = 0; index < servers_.replica_count(); ++index) {
+                EXPECT_EQ(servers_.replica(index).cli({"EXISTS", name}), "1");
+            }
+        }
+    }
+    pause(1);
+    multi_lock refused{client_, {"a", "b", "c"}, terms};
+    EXPECT_EQ(error_of([&] { return refused.try_acquire(); }), errc::store_unavailable);
+    for (const auto* name : {"a", "b", "c"}) {
+        EXPECT_TRUE(eventually([&] { return !is_in_master(name); })) << name;
+    }
+}
+
 TEST_F(redis_replica_policy, says_how_many_confirmed) {
     pause(2);
     mutex stock{client_, "stock", confirmed_by(replica_policy::majority())};

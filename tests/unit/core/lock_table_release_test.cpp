@@ -57,6 +57,48 @@ TEST_F(lock_table_release, second_release_of_a_hold_was_already_lost) {
     EXPECT_EQ(only<finish_release>().outcome, release_outcome::already_lost);
 }
 
+TEST_F(lock_table_release, what_nobody_can_release_any_more_is_lost_and_given_back) {
+    const auto id = hold();
+
+    abandon(id);
+
+    const auto loss = only<tell_loss>();
+    EXPECT_EQ(loss.id, id);
+    EXPECT_EQ(loss.why.code, errc::lost);
+    EXPECT_EQ(only<finish_release>().outcome, release_outcome::already_lost);
+    const auto back = only<send_release>();
+    EXPECT_EQ(back.on_behalf_of, 0U);
+    at(1min);
+    EXPECT_EQ(said<send_renew>(), 0U);
+    answer(back, released());
+}
+
+TEST_F(lock_table_release, those_who_wait_for_what_was_abandoned_ask_when_it_is_back) {
+    const auto id = hold();
+    const auto next = acquire();
+
+    abandon(id);
+
+    EXPECT_EQ(said<send_acquire>(), 0U);
+    answer(only<send_release>(), released());
+    answer(only<send_acquire>(), granted(9));
+    EXPECT_EQ(only<finish_acquire>().id, next);
+    static_cast<void>(all<tell_loss>());
+    static_cast<void>(all<finish_release>());
+    let_go(next);
+}
+
+TEST_F(lock_table_release, abandoning_what_is_lost_or_released_tells_nobody) {
+    const auto id = hold();
+    let_go(id);
+
+    abandon(id);
+
+    EXPECT_EQ(said<tell_loss>(), 0U);
+    EXPECT_TRUE(requests_nothing());
+    static_cast<void>(all<finish_release>());
+}
+
 TEST_F(lock_table_release, release_is_sent_again_until_the_store_answers) {
     const auto id = hold();
     release(id);

@@ -92,6 +92,10 @@ protected:
         table.release_hold(which, linger, now);
         listen();
     }
+    void abandon(holdfast::core::hold_id which) {
+        table.abandon(which, now);
+        listen();
+    }
     void take_turn(holdfast::core::waiter_id who) {
         table.take_turn(who, now);
         listen();

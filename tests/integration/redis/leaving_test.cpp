@@ -1,0 +1,90 @@
+#include <future>
+
+#include <integration/blocking_calls.hpp>
+#include <integration/redis/redis_stage.hpp>
+
+/// A caller leaves at its deadline, or when it is stopped, although its server has stopped.
+namespace holdfast::testing {
+
+namespace {
+
+/// Longer than any test takes: whoever waits for a request to end is noticed.
+constexpr std::chrono::milliseconds very_long = 30s;
+constexpr std::chrono::milliseconds at_once = 5s;
+
+class redis_leaving : public ::testing::Test {
+protected:
+    void TearDown() override { server_.resume(); }
+
+    /// Connected: the first request is on its way when the server has stopped.
+    [[nodiscard]] std::unique_ptr<client> connected_client() const {
+        auto made = std::make_unique<client>(
+            address_of(server_.port()),
+            client_options{.request_timeout = very_long, .outage_patience = very_long});
+        static_cast<void>(made->inspect("x"));
+        return made;
+    }
+
+    redis_server server_;
+};
+
+/// All at once, so that it does not take as long as there are calls.
+TEST_F(redis_leaving, a_stop_ends_every_call_while_the_server_hangs_and_leaves_nothing_behind) {
+    struct attempt {
+        std::string name;
+        std::unique_ptr<client> store;
+        std::stop_source stop;
+        std::future<bool> result;
+    };
+    std::vector<attempt> all;
+    auto calls = stoppable_calls();
+    calls.push_back({"fair_mutex::lock", [](client& c, const limits& l) {
+                         return fair_mutex{c, "fair"}.lock(l.stop);
+                     }});
+    for (const auto& call : calls) {
+        all.push_back({call.name, connected_client(), {}, {}});
+    }
+    server_.pause();
+    for (std::size_t index = 0; index < all.size(); ++index) {
+        auto& one = all[index];
+        const auto before = one.store->requests();
+        one.result =
+            in_background([&make = calls[index].make, &store = *one.store,
+                           stop = one.stop.get_token()] { return make(store, {.stop = stop}); });
+        ASSERT_TRUE(eventually([&] { return one.store->requests() > before; })) << one.name;
+    }
+    for (auto& one : all) {
+        one.stop.request_stop();
+    }
+    for (auto& one : all) {
+        SCOPED_TRACE(one.name);
+        ASSERT_EQ(one.result.wait_for(at_once), std::future_status::ready);
+        EXPECT_FALSE(one.result.get());
+    }
+    server_.resume();
+    // The server reads now what it was asked meanwhile.
+    EXPECT_TRUE(eventually([&] { return all.front().store->list().locks.empty(); }));
+}
+
+TEST_F(redis_leaving, a_deadline_ends_every_call_while_the_server_hangs) {
+    const auto calls = timed_calls();
+    std::vector<std::unique_ptr<client>> stores;
+    for (std::size_t index = 0; index < calls.size(); ++index) {
+        stores.push_back(connected_client());
+    }
+    server_.pause();
+    std::vector<std::future<std::error_code>> results;
+    for (std::size_t index = 0; index < calls.size(); ++index) {
+        results.push_back(in_background([&make = calls[index].make, &store = *stores[index]] {
+            return error_of([&] { return make(store, {.time = 200ms}); });
+        }));
+    }
+    for (std::size_t index = 0; index < calls.size(); ++index) {
+        EXPECT_EQ(results[index].wait_for(at_once), std::future_status::ready) << calls[index].name;
+    }
+    server_.resume();
+}
+
+}  // namespace
+
+}  // namespace holdfast::testing
