@@ -119,7 +119,7 @@ release_reply store_connection::release(const release_request& request) {
     }
     change.run();
     release_reply reply;
-    if (database_.changes() > 0) {
+    if (database_.changes() > 0 || (request.linger.count() > 0 && lingers(request, now))) {
         reply.result = release_reply::outcome::released;
         return reply;
     }
@@ -127,6 +127,14 @@ release_reply store_connection::release(const release_request& request) {
     const auto last = last_revocation(request.name);
     reply.error = loss_of(request.owner, last ? &*last : nullptr);
     return reply;
+}
+
+/// A request to linger that was sent again.
+bool store_connection::lingers(const release_request& request, clock::time_point now) {
+    read_holds(request.name);
+    return std::any_of(holds_.begin(), holds_.end(), [&](const hold_record& hold) {
+        return hold.owner == request.owner && hold.lingering && hold.expires > now;
+    });
 }
 
 revoke_reply store_connection::revoke(const revoke_request& request) {

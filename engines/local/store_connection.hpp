@@ -70,6 +70,7 @@ public:
 
 private:
     void check_not_moved();
+    [[nodiscard]] bool lingers(const release_request& request, clock::time_point now);
     /// Into `holds_` and `last_token_`.
     void read_holds(std::string_view name);
     void delete_hold(std::string_view name, const owner_id& owner);

@@ -118,6 +118,12 @@ release_reply store_model::release(const release_request& request, clock::time_p
     std::vector<hold_record>& holds = live_holds(request.name, now);
     const auto mine = find_own(holds, request.owner);
     if (mine == holds.end()) {
+        const bool lingers = std::any_of(holds.begin(), holds.end(), [&](const hold_record& hold) {
+            return hold.owner == request.owner;
+        });
+        if (lingers && request.linger.count() > 0) {
+            return {release_reply::outcome::released, 0, {}};  // sent again
+        }
         forget_if_free(request.name);
         return {release_reply::outcome::gone, 0, loss_of(request.owner, last_revocation(request.name))};
     }
