@@ -38,11 +38,6 @@ std::optional<std::string> read_small_file(const std::string& path) {
     return text;
 }
 
-std::optional<process_status> status_of(const std::string& pid) {
-    const auto text = read_small_file("/proc/" + pid + "/stat");
-    return text ? parse_process_status(*text) : std::nullopt;
-}
-
 bool shows_our_processes() {
     std::array<char, 32> number{};
     const ssize_t length = ::readlink("/proc/self", number.data(), number.size());
@@ -118,13 +113,18 @@ std::optional<process_status> parse_process_status(const std::string& text) {
     return status;
 }
 
+std::optional<process_status> status_of(std::int64_t pid) {
+    const auto text = read_small_file("/proc/" + std::to_string(pid) + "/stat");
+    return text ? parse_process_status(*text) : std::nullopt;
+}
+
 process_ref this_process() {
     process_ref self;
     self.pid = ::getpid();
     struct ::stat space {};
-    const auto status = status_of("self");
     // A /proc of another pid namespace means other processes by the same numbers.
-    if (status && shows_our_processes() && ::stat("/proc/self/ns/pid", &space) == 0) {
+    const auto status = shows_our_processes() ? status_of(self.pid) : std::nullopt;
+    if (status && ::stat("/proc/self/ns/pid", &space) == 0) {
         self.start_time = status->start_time;
         self.pid_namespace = space.st_ino;
     }
@@ -136,7 +136,7 @@ liveness liveness_of(const process_ref& process, const process_ref& observer) {
         process.pid <= 0) {
         return liveness::unknown;
     }
-    const auto status = status_of(std::to_string(process.pid));
+    const auto status = status_of(process.pid);
     if (status) {
         return status->zombie || status->start_time != process.start_time ? liveness::dead
                                                                           : liveness::alive;

@@ -30,6 +30,9 @@ struct process_status {
 /// What follows from the text of `/proc/<pid>/stat`; nothing if it is not such a text.
 [[nodiscard]] std::optional<process_status> parse_process_status(const std::string& text);
 
+/// What `/proc` says of a process now; nothing if it cannot be read.
+[[nodiscard]] std::optional<process_status> status_of(std::int64_t pid);
+
 /// This process. Found out anew every time: it may have been forked since.
 [[nodiscard]] process_ref this_process();
 

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <common/quiet_thread.hpp>
+#include <holdfast/error.hpp>
 #include <local/process_watch.hpp>
+#include <system_error>
 #include <utility>
 
 #include <poll.h>
@@ -18,6 +20,10 @@ int open_process(std::int64_t pid) noexcept {
     return static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0U));
 }
 
+bool may_work_later(int error) noexcept {
+    return error == EMFILE || error == ENFILE || error == ENOMEM;
+}
+
 void close_if_open(int descriptor) noexcept {
     if (descriptor >= 0) {
         ::close(descriptor);
@@ -29,7 +35,17 @@ void close_if_open(int descriptor) noexcept {
 process_watch::process_watch(const process_ref& self,
                              std::function<std::vector<process_ref>(const std::string&)> holders_of,
                              std::function<void(const std::string&)> holder_died)
-    : self_{self}, holders_of_{std::move(holders_of)}, holder_died_{std::move(holder_died)} {}
+    : self_{self},
+      holders_of_{std::move(holders_of)},
+      holder_died_{std::move(holder_died)},
+      wake_up_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)} {
+    // Made now: later there may be no descriptor left.
+    if (wake_up_ < 0) {
+        failure{errc::store_unavailable,
+                "the end of processes cannot be watched: " + std::system_category().message(errno)}
+            .raise("local:");
+    }
+}
 
 process_watch::~process_watch() {
     stop();
@@ -101,15 +117,13 @@ void process_watch::change(const std::function<void()>& apply) {
     if (stopped_) {
         return;
     }
-    if (wake_up_ < 0) {
-        wake_up_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-        if (wake_up_ < 0) {
-            return;
-        }
-    }
     apply();
     if (!thread_.joinable()) {
-        thread_ = quiet_thread([this] { serve(); });
+        try {
+            thread_ = quiet_thread([this] { serve(); });
+        } catch (const std::system_error&) {
+            return;  // no thread to be had; the next change tries again
+        }
     }
     ::eventfd_write(wake_up_, 1);
 }
@@ -159,13 +173,16 @@ void process_watch::open_and_close() {
         return true;
     });
     for (const process_ref& process : wanted) {
-        if (descriptors_.contains(process) || descriptors_.size() >= most_processes) {
+        const auto known = descriptors_.find(process);
+        const bool fresh = known == descriptors_.end() && descriptors_.size() < most_processes;
+        if (!fresh && (known == descriptors_.end() || known->second != not_now)) {
             continue;
         }
-        descriptors_[process] = open_process(process.pid);
+        const int opened = open_process(process.pid);
+        descriptors_[process] = opened >= 0 ? opened : may_work_later(errno) ? not_now : never;
         // Looked at after it was opened: what was opened is either this process, or it is gone.
         if (liveness_of(process, self_) == liveness::dead) {
-            close_if_open(std::exchange(descriptors_[process], -1));
+            close_if_open(std::exchange(descriptors_[process], never));
             report(process);
         }
     }
@@ -196,7 +213,10 @@ bool process_watch::wait_for_ends(std::vector<process_ref>& ended) {
             processes.push_back(process);
         }
     }
-    if (::poll(polled.data(), polled.size(), -1) > 0) {
+    const bool try_again = std::any_of(descriptors_.begin(), descriptors_.end(),
+                                       [](const auto& entry) { return entry.second == not_now; });
+    const int timeout = try_again ? static_cast<int>(between_looks.count()) : -1;
+    if (::poll(polled.data(), polled.size(), timeout) > 0) {
         for (std::size_t index = 0; index < processes.size(); ++index) {
             if (polled[index + 1].revents != 0) {
                 ended.push_back(processes[index]);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -15,14 +16,17 @@ namespace holdfast::engines::local {
 /// Notices when a process ends that has something others wait for.
 ///
 /// Where the kernel cannot tell (no `pidfd_open`, another pid namespace, too many processes) nothing
-/// is noticed, and waiters learn from the ttl.
+/// is noticed, and waiters learn from the ttl. Where it cannot tell for lack of something (descriptors,
+/// memory) it is asked again, and meanwhile we look ourselves, every `between_looks`.
 ///
 /// Thread safety: all functions may be called from any thread. Both functions given to the constructor
 /// are called on a thread of its own, with no lock held; it is started when there is something to do.
 class process_watch {
 public:
     static constexpr std::size_t most_processes = 256;
+    static constexpr std::chrono::milliseconds between_looks{100};
 
+    /// Throws `std::system_error` with an `errc`.
     process_watch(const process_ref& self,
                   std::function<std::vector<process_ref>(const std::string&)> holders_of,
                   std::function<void(const std::string&)> holder_died);
@@ -50,15 +54,17 @@ private:
     const process_ref self_;
     const std::function<std::vector<process_ref>(const std::string&)> holders_of_;
     const std::function<void(const std::string&)> holder_died_;
+    int wake_up_;
     std::mutex mutex_;
     bool stopped_{};
-    int wake_up_{-1};
     std::set<std::string> new_names_;
     std::set<std::string> being_looked_up_;
     std::map<std::string, std::vector<process_ref>> followed_;
     std::jthread thread_;
 
-    /// Of the thread alone. -1: the kernel cannot watch it.
+    /// Of the thread alone. Both say why there is no descriptor.
+    static constexpr int never = -1;
+    static constexpr int not_now = -2;
     std::map<process_ref, int> descriptors_;
 };
 
