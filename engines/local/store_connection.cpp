@@ -138,6 +138,7 @@ bool store_connection::lingers(const release_request& request, clock::time_point
 }
 
 revoke_reply store_connection::revoke(const revoke_request& request) {
+    check_not_moved();
     transaction change{database_};
     const owner_bytes owner = to_bytes(request.owner);
     const auto token = static_cast<std::int64_t>(request.token.value);

@@ -31,6 +31,7 @@ std::vector<seen_hold> store_connection::holders(std::string_view name) {
 
 void store_connection::scan(std::string_view first, std::string_view prefix,
                             const std::function<bool(seen_hold&&)>& more) {
+    check_not_moved();
     // The row of the token counter has the empty name.
     constexpr std::string_view before_all_names{"\0", 1};
     const statement_use use{select_seen_};
@@ -137,6 +138,7 @@ std::vector<std::int64_t> store_connection::cards_of_the_dead(const process_ref&
 }
 
 std::uint32_t store_connection::latch_count(std::string_view name) {
+    check_not_moved();
     const statement_use use{select_latch_};
     select_latch_.bind(1, name).bind(2, to_number(clock::now()));
     return select_latch_.step() ? static_cast<std::uint32_t>(select_latch_.number(0)) : 0;

@@ -1,6 +1,7 @@
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <common/standard_streams.hpp>
 #include <holdfast/error.hpp>
 #include <holdfast/owner.hpp>
 #include <local/wake_map.hpp>
@@ -84,7 +85,8 @@ struct wake_map::layout {
 
 wake_map::wake_map(const std::string& path, const process_ref& self)
     : path_{path}, self_{self}, engine_{owner_id::random_client().high} {
-    file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    file_ = keep_off_standard_streams(
+        ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (file_ < 0) {
         refuse(path, "it cannot be opened: " + std::system_category().message(errno));
     }

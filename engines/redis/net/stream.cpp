@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cerrno>
+#include <common/standard_streams.hpp>
 #include <redis/net/stream.hpp>
 #include <string_view>
 #include <system_error>
@@ -65,7 +66,8 @@ struct connected_socket {
 connected_socket connect_to(const endpoint& where, const std::string& name, clock::time_point deadline,
                             const waiting& wait) {
     const int family = where.address.ss_family;
-    descriptor made{::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+    descriptor made{
+        keep_off_standard_streams(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0))};
     if (!made) {
         return {.socket = {}, .error = cannot_connect(name, errno)};
     }

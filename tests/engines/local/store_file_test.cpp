@@ -123,18 +123,67 @@ TEST_F(store_file, a_link_in_place_of_the_file_is_refused) {
     EXPECT_FALSE(std::filesystem::exists(base_.path() + "/elsewhere"));
 }
 
-TEST_F(store_file, a_file_that_was_deleted_meanwhile_is_noticed) {
+/// Whatever is asked of a store whose file is gone: others would see nothing of it.
+struct request_to_a_deleted_store {
+    const char* name;
+    failure (*ask)(engine& store, const client_identity& who);
+};
+
+void PrintTo(const request_to_a_deleted_store& each, std::ostream* out) {
+    *out << each.name;
+}
+
+class deleted_store : public store_file,
+                      public testing::WithParamInterface<request_to_a_deleted_store> {};
+
+TEST_P(deleted_store, is_noticed_by_every_request_that_would_mislead) {
     const auto store = open();
     ASSERT_EQ(acquire(*store, exclusive("stock", owner_of(who_))).result, granted);
     std::filesystem::remove(file());
     const auto deadline = clock::now() + patience;
-    auto reply = acquire(*store, exclusive("stock", owner_of(who_)));
-    while (reply.result == granted && clock::now() < deadline) {
-        reply = acquire(*store, exclusive("stock", owner_of(who_)));
+    failure answer;
+    while (!answer && clock::now() < deadline) {
+        answer = GetParam().ask(*store, who_);
     }
-    EXPECT_EQ(reply.result, failed);
-    EXPECT_EQ(reply.error.code, errc::store_error);
+    EXPECT_EQ(answer.code, errc::store_error) << answer.detail;
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    requests, deleted_store,
+    testing::Values(
+        request_to_a_deleted_store{"acquire",
+                                   [](engine& store, const client_identity& who) {
+                                       return acquire(store, exclusive("stock", owner_of(who))).error;
+                                   }},
+        request_to_a_deleted_store{
+            "renew",
+            [](engine& store, const client_identity& who) {
+                return renew(store, {.name = "stock", .owner = owner_of(who), .ttl = 1min}).error;
+            }},
+        request_to_a_deleted_store{"revoke",
+                                   [](engine& store, const client_identity& who) {
+                                       return revoke(store, {"other", owner_of(who), {}, {}, {}}).error;
+                                   }},
+        request_to_a_deleted_store{"inspect",
+                                   [](engine& store, const client_identity&) {
+                                       return answer_of<inspect_reply>([&](auto done) {
+                                                  store.inspect("stock", soon(), done);
+                                              })
+                                           .error;
+                                   }},
+        request_to_a_deleted_store{
+            "list", [](engine& store, const client_identity&) { return list(store, {}).error; }},
+        request_to_a_deleted_store{
+            "latch_read",
+            [](engine& store, const client_identity&) {
+                return latch(store, {latch_request::operation::read, "door", 0, {}, {}}).error;
+            }},
+        request_to_a_deleted_store{
+            "latch_count_down",
+            [](engine& store, const client_identity&) {
+                return latch(store, {latch_request::operation::count_down, "door", 1, {}, {}}).error;
+            }}),
+    [](const auto& one) { return std::string{one.param.name}; });
 
 TEST_F(store_file, a_store_that_another_keeps_locked_is_unavailable_at_the_deadline) {
     const auto store = open();
