@@ -13,13 +13,13 @@
 -- include: exclusive
 -- include: clock
 -- include: line
--- include: giving
 
-local lock, holds, counter, channel_base = KEYS[1], KEYS[4], KEYS[5], KEYS[7]
-local line = {queue = KEYS[2], timeouts = KEYS[3], wishes = KEYS[6]}
+local lock, holds, counter = KEYS[1], KEYS[4], KEYS[5]
 local claim = claim_of(ARGV, ARGV[8])
 local owner, wait, gets_in_line = claim.owner, tonumber(ARGV[6]), ARGV[7] == '1'
-local question, publish = ARGV[9], ARGV[10]
+local question = ARGV[9]
+local line = {queue = KEYS[2], timeouts = KEYS[3], wishes = KEYS[6], channel_base = KEYS[7],
+    publish = ARGV[10], patience = wait}
 
 local kind = redis.call('TYPE', lock).ok
 if kind ~= 'none' and kind ~= 'hash' then
@@ -36,11 +36,18 @@ if kind == 'hash' then
 end
 
 local now = now_ms()
-local head, head_alive_until = first_alive(line, now)
+local head, head_alive_until
+if kind == 'none' then
+    head, head_alive_until = next_in_line(line, now, owner)
+else
+    head, head_alive_until = first_alive(line, now)
+end
 if kind == 'none' and not head then
     local reply = grant_alone(claim, lock, holds, counter, {owner, '1'})
-    -- Times and wishes without a place in the line are nobody's.
-    redis.call('DEL', line.timeouts, line.wishes)
+    if redis.call('EXISTS', line.queue) == 0 then
+        -- Times and wishes without a place in the line are nobody's.
+        redis.call('DEL', line.timeouts, line.wishes)
+    end
     return reply
 end
 if kind == 'none' and head == owner then
@@ -66,24 +73,26 @@ if gets_in_line then
         redis.call('RPUSH', line.queue, owner)
     end
     local base = before and tonumber(redis.call('ZSCORE', line.timeouts, before) or 0) or 0
-    local alive_until = math.max(base, now) + wait
-    local until_now = tonumber(redis.call('ZSCORE', line.timeouts, owner) or alive_until)
-    redis.call('ZADD', line.timeouts, alive_until, owner)
+    local finish = math.max(base, now) + wait
+    local until_now = tonumber(redis.call('ZSCORE', line.timeouts, owner) or finish)
+    redis.call('ZADD', line.timeouts, finish, owner)
     -- Those behind count their own time from the end of ours.
-    move_up(line, behind, until_now - alive_until)
+    move_up(line, behind, until_now - finish)
+    redis.call('PEXPIRE', line.queue, line_kept_for)
+    redis.call('PEXPIRE', line.timeouts, line_kept_for)
     if question ~= '0' then
-        local wish = string.format('%s %s %d %s %s', claim.ttl, claim.count, now + wait, question,
-            counter)
+        listens = hears(line.publish, channel_of(line, owner)) and 1 or 0
+        local wish = string.format('%s %s %d %d %s %s', claim.ttl, claim.count, now + wait, listens,
+            question, counter)
         redis.call('HSET', line.wishes, owner, wish)
         -- Everybody who lives writes again before that.
-        extend(line.wishes, math.ceil(alive_until - now))
-        listens = hears(publish, channel_base .. ':' .. owner) and 1 or 0
+        extend(line.wishes, math.ceil(finish - now))
     end
 end
 
 if kind == 'none' then
     -- Nobody released it, so nobody told them; some look only when the lease they saw would have ended.
-    tell(publish, channel_base, head, '0')
+    tell(line, head, '0')
 end
 local retry = remaining(lock)
 if head and head ~= owner then

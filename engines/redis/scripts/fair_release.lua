@@ -32,10 +32,10 @@ local now = now_ms()
 -- but this: it has no call to spare, and is no function, which would cost as much as two calls.
 local wish = mine and linger == '0' and redis.call('HGET', wishes, head)
 if wish then
-    local ttl, count, alive_until, question, its_counter =
-        string.match(wish, '^(%d+) (%d+) (%d+) (%d+) (.+)$')
+    local ttl, count, finish, question, its_counter =
+        string.match(wish, '^(%d+) (%d+) (%d+) [01] (%d+) (.+)$')
     local told_at = channel_base .. ':' .. head
-    if its_counter == counter and tonumber(alive_until) > now and hears(publish, told_at) then
+    if its_counter == counter and tonumber(finish) > now and hears(publish, told_at) then
         if several then
             redis.call('DEL', lock, holds)
             redis.call('LPOP', queue)
@@ -59,18 +59,19 @@ end
 
 -- include: line
 
-local line = {queue = queue, timeouts = timeouts, wishes = wishes}
+local line = {queue = queue, timeouts = timeouts, wishes = wishes, channel_base = channel_base,
+    publish = publish, patience = tonumber(wait)}
 
 if wish then
     move_up(line, redis.call('ZRANGE', timeouts, '0', '-1'), wait)
     return {1, redis.call('LLEN', queue)}
 end
 
--- The lock is free: it is the turn of the first who is alive. Returns how many are in line.
+-- The lock is free: it is the turn of the first who is there. Returns how many are in line.
 local function call_next()
-    head = first_alive(line, now)
+    head = next_in_line(line, now)
     if head then
-        tell(publish, channel_base, head, '0')
+        tell(line, head, '0')
     end
     return redis.call('LLEN', queue)
 end

@@ -1,7 +1,19 @@
+-- include: giving
+-- include: leases
+
 -- The queue of a fair lock: a list of owners, and for each the time until which it counts as alive.
--- Beside it, ours alone: what those want to be granted when it is their turn, under the owner:
---     <ttl in ms> <token count> <alive until, by itself> <number of the question> <token counter>
--- A `line` is these three keys: queue, timeouts, wishes.
+-- Beside it, ours alone, under the owner: what one of ours wants to be granted when it is its turn,
+--     <ttl in ms> <token count> <alive until, by itself> <1: it listened when it last asked> <number of
+--     the question> <token counter>
+-- and since when another, whose turn it was, has not been heard to listen:
+--     deaf <since>
+-- A `line` is these three keys, queue, timeouts, wishes; how to tell somebody in it, publish and
+-- channel_base; and for how many ms one of ours counts as alive, patience.
+
+-- So many are looked at together, and this many times in one run.
+local at_a_time, times = 256, 4
+-- What nobody clears away goes by itself. Others count on their places in the line for long.
+local line_kept_for = '86400000'
 
 -- Takes one out of the line.
 local function strike_out(line, waiter)
@@ -10,19 +22,131 @@ local function strike_out(line, waiter)
     redis.call('HDEL', line.wishes, waiter)
 end
 
+local function channel_of(line, waiter)
+    return line.channel_base .. ':' .. waiter
+end
+
+local function tell(line, waiter, message)
+    redis.call(line.publish, channel_of(line, waiter), message)
+end
+
+-- Until when a waiter counts as alive; and, of one of ours, whether it listened when it last asked. The
+-- time in the sorted set is that of all before it and its own together: one of ours has its own beside
+-- it, so that many that died together go together.
+local function alive_until(line, waiter)
+    local note = redis.call('HGET', line.wishes, waiter) or ''
+    local own, listened = string.match(note, '^%d+ %d+ (%d+) ([01]) ')
+    if own then
+        return tonumber(own), listened == '1', note
+    end
+    return tonumber(redis.call('ZSCORE', line.timeouts, waiter) or 0), nil, note
+end
+
 -- Drops waiters at the head whose time is over, or that have none: nobody would ever drop them.
--- Returns the first that is alive.
+-- Returns the first that is alive, and until when.
 local function first_alive(line, now)
-    local head = redis.call('LINDEX', line.queue, '0')
-    while head do
-        local alive_until = tonumber(redis.call('ZSCORE', line.timeouts, head) or 0)
-        if alive_until > now then
-            return head, alive_until
+    for _ = 1, at_a_time * times do
+        local head = redis.call('LINDEX', line.queue, '0')
+        if not head then
+            return nil
+        end
+        local finish = alive_until(line, head)
+        if finish > now then
+            return head, finish
         end
         strike_out(line, head)
-        head = redis.call('LINDEX', line.queue, '0')
     end
     return nil
+end
+
+-- One that is not ours, at its turn: until when it is waited for. One that is not heard to listen may
+-- listen elsewhere, to a replica; it has our patience to come. Many are waited for together, because
+-- each is noted when it is first met.
+local function called_until(line, waiter, finish, note, now)
+    if hears(line.publish, channel_of(line, waiter)) then
+        if note ~= '' then
+            redis.call('HDEL', line.wishes, waiter)
+        end
+        return finish, true
+    end
+    local since = tonumber(string.match(note, '^deaf (%d+)$') or 0)
+    if since + line.patience <= now and now < since + line.patience + 2000 then
+        return 0, false
+    end
+    if since + line.patience <= now then
+        since = now
+        redis.pcall('HSET', line.wishes, waiter, string.format('deaf %.0f', now))
+        extend(line.wishes, 2 * line.patience + 2000)
+    end
+    return math.min(finish, since + line.patience), false
+end
+
+-- Brings one to the head of the line, past those of ours that do not listen at the moment.
+local function bring_forward(line, waiter, passed)
+    for place = #passed, 1, -1 do
+        if redis.pcall('LSET', line.queue, place, passed[place]).err then
+            return
+        end
+    end
+    redis.call('LSET', line.queue, '0', waiter)
+end
+
+-- Looks for the one whose turn it is among the first in line. Drops the dead. One of ours whose
+-- connection is closed is passed over, and keeps its place as long as it may come back. `asker` is
+-- there, whatever the server knows of it. Returns that one and until when it is waited for; or nothing,
+-- and whether there are more to be looked at.
+local function look_for_next(line, now, asker)
+    local waiters = redis.call('LRANGE', line.queue, '0', at_a_time - 1)
+    local passed, found, found_until = {}, nil, nil
+    for _, waiter in ipairs(waiters) do
+        if waiter == asker then
+            found, found_until = found or waiter, found_until or now
+            break
+        end
+        local finish, listened, note = alive_until(line, waiter)
+        local ours, listens = listened ~= nil, true
+        if not ours and finish > now then
+            finish, listens = called_until(line, waiter, finish, note, now)
+        end
+        if finish <= now then
+            strike_out(line, waiter)
+            if not ours then
+                -- Should it live after all, it asks, and is in line again.
+                tell(line, waiter, '0')
+            end
+        elseif found then
+            if ours or listens then
+                break
+            end
+        elseif listened and not hears(line.publish, channel_of(line, waiter)) then
+            passed[#passed + 1] = waiter
+        else
+            found, found_until = waiter, finish
+            if ours or listens then
+                break
+            end
+        end
+    end
+    if found and #passed > 0 then
+        bring_forward(line, found, passed)
+    elseif #waiters == at_a_time and not found then
+        for _, waiter in ipairs(passed) do
+            strike_out(line, waiter)
+        end
+    end
+    return found, found_until, #waiters == at_a_time
+end
+
+-- Whose turn it is when the lock is free, and until when that one is waited for; or nothing.
+local function next_in_line(line, now, asker)
+    local found, finish, more
+    for _ = 1, times do
+        found, finish, more = look_for_next(line, now, asker)
+        if found or not more then
+            break
+        end
+    end
+    return found, finish
 end
 
 -- Everybody behind one that left counted on waiting for it, too.
@@ -32,8 +156,4 @@ local function move_up(line, waiters, wait)
             redis.call('ZINCRBY', line.timeouts, -wait, waiter)
         end
     end
-end
-
-local function tell(publish, channel_base, waiter, message)
-    redis.call(publish, channel_base .. ':' .. waiter, message)
 end

@@ -9,6 +9,11 @@ protected:
     redis_reply wants_it(const std::string& owner, const terms& asked = {}) {
         return acquire(owner, line::wants_it, asked);
     }
+    void wait_until_deaf(const std::string& owner) {
+        wait_until("the end of a connection", [&] {
+            return redis({"PUBSUB", "NUMSUB", fair_channel(name, owner)}).items.at(1).integer == 0;
+        });
+    }
     std::int64_t last_token() { return std::stoll(text({"GET", token_counter()})); }
     std::string granted_text(const std::string& owner, std::int64_t first, std::int64_t count = 1) {
         return "granted " + question_ + " " + text_of(first) + " " + text_of(count) + " " + owner +
@@ -134,7 +139,7 @@ TEST_F(fair_grants, one_that_has_not_asked_for_long_is_passed_over) {
     ASSERT_TRUE(busy(wants_it(carol)));
     // As if he had asked long before.
     redis({"ZADD", timeouts, "1", bob});
-    redis({"HSET", wishes, bob, "30000 1 1 4711 " + token_counter()});
+    redis({"HSET", wishes, bob, "30000 1 1 1 4711 " + token_counter()});
 
     EXPECT_EQ(release(alice), (numbers{1, 1}));
 
@@ -163,7 +168,7 @@ TEST_F(fair_grants, one_that_takes_tokens_from_another_counter_asks_itself) {
     ASSERT_TRUE(granted(acquire(alice)));
     ASSERT_TRUE(busy(wants_it(bob)));
     redis({"HSET", wishes, bob,
-           "60000 1 " + text_of(now() + wait) + " " + question_ + " " + redisson_token(name)});
+           "60000 1 " + text_of(now() + wait) + " 1 " + question_ + " " + redisson_token(name)});
 
     EXPECT_EQ(release(alice), (numbers{1, 1}));
 
@@ -180,6 +185,127 @@ TEST_F(fair_grants, the_message_names_the_last_question) {
     release(alice);
 
     EXPECT_EQ(message(bobs), granted_text(bob, last_token()));
+}
+
+/// A process with several waiting threads was killed.
+TEST_F(fair_grants, those_whose_connection_is_closed_are_passed_over_at_once) {
+    constexpr int threads = 24;
+    const auto thread = [](int which) {
+        return "d4d4d4d4-0000-4000-8000-00000000000d:" + text_of(which);
+    };
+    ASSERT_TRUE(granted(acquire(alice)));
+    {
+        auto process = listener(fair_channel(name, thread(0)));
+        for (int which = 0; which < threads; ++which) {
+            process.command({"SUBSCRIBE", fair_channel(name, thread(which))});
+            ASSERT_TRUE(busy(wants_it(thread(which))));
+        }
+    }
+    wait_until_deaf(thread(0));
+    auto carols = listener(fair_channel(name, carol));
+    ASSERT_TRUE(busy(wants_it(carol)));
+
+    release(alice);
+
+    EXPECT_EQ(message(carols), "0");
+    EXPECT_TRUE(granted(wants_it(carol)));
+}
+
+TEST_F(fair_grants, a_java_program_behind_those_whose_connection_is_closed_is_told_and_first) {
+    ASSERT_TRUE(granted(acquire(alice)));
+    {
+        auto bobs = listener(fair_channel(name, bob));
+        ASSERT_TRUE(busy(wants_it(bob)));
+    }
+    wait_until_deaf(bob);
+    auto javas = listener(fair_channel(name, java));
+    queue_up(java, now() + 300'000);
+
+    release(alice);
+
+    EXPECT_EQ(message(javas), "0");
+    EXPECT_EQ(in_line(), java + "\n" + bob);
+}
+
+TEST_F(fair_grants, one_whose_connection_comes_back_has_kept_its_place) {
+    auto carols = listener(fair_channel(name, carol));
+    ASSERT_TRUE(granted(acquire(alice)));
+    {
+        auto bobs = listener(fair_channel(name, bob));
+        ASSERT_TRUE(busy(wants_it(bob)));
+    }
+    wait_until_deaf(bob);
+    ASSERT_TRUE(busy(wants_it(carol)));
+    ASSERT_TRUE(busy(acquire(java)));
+    release(alice);
+    ASSERT_TRUE(granted(wants_it(carol)));
+
+    auto bobs = listener(fair_channel(name, bob));
+    ASSERT_TRUE(busy(wants_it(bob)));
+    EXPECT_EQ(in_line(), bob + "\n" + java);
+    release(carol);
+    EXPECT_EQ(message(bobs), granted_text(last_token()));
+}
+
+TEST_F(fair_grants, one_that_asks_while_its_connection_is_closed_is_let_in) {
+    ASSERT_TRUE(granted(acquire(alice)));
+    {
+        auto bobs = listener(fair_channel(name, bob));
+        ASSERT_TRUE(busy(wants_it(bob)));
+    }
+    wait_until_deaf(bob);
+    release(alice);
+    EXPECT_TRUE(granted(wants_it(bob)));
+}
+
+/// In a cluster it may listen to another server, and in a moment it will listen here.
+TEST_F(fair_grants, one_that_was_never_heard_to_listen_keeps_its_turn) {
+    auto carols = listener(fair_channel(name, carol));
+    ASSERT_TRUE(granted(acquire(alice)));
+    ASSERT_TRUE(busy(wants_it(bob)));
+    ASSERT_TRUE(busy(wants_it(carol)));
+    release(alice);
+    EXPECT_TRUE(busy(wants_it(carol)));
+    EXPECT_TRUE(granted(wants_it(bob)));
+}
+
+TEST_F(fair_grants, those_of_ours_that_stopped_together_go_together) {
+    ASSERT_TRUE(granted(acquire(alice)));
+    for (int which = 1; which <= 20; ++which) {
+        // They are not known to listen, so it takes their patience.
+        ASSERT_TRUE(busy(acquire("d4d4d4d4-0000-4000-8000-00000000000d:" + text_of(which),
+                                 line::wants_it, {}, 10 * short_ttl)));
+    }
+    const auto last = now();
+    release(alice, 0, 10 * short_ttl);
+    wait_until("carol to be let in", [&] { return wants_it(carol).items[0].integer == 1; });
+    EXPECT_LT(now() - last, 10 * short_ttl * 10) << "not one after the other";
+}
+
+TEST_F(fair_grants, a_run_looks_at_some_of_many_dead_and_the_next_goes_on) {
+    constexpr int dead = 3000;
+    ASSERT_TRUE(granted(acquire(alice)));
+    words places{"RPUSH", queue};
+    words times{"ZADD", timeouts};
+    words notes{"HSET", wishes};
+    const auto alive = now() + 60'000;
+    for (int which = 0; which < dead; ++which) {
+        const auto owner = "d4d4d4d4-0000-4000-8000-00000000000d:" + text_of(which);
+        places.push_back(owner);
+        times.insert(times.end(), {text_of(alive + which), owner});
+        notes.insert(notes.end(), {owner, "60000 1 " + text_of(alive) + " 1 4711 " + token_counter()});
+    }
+    redis(places);
+    redis(times);
+    redis(notes);
+    release(alice);
+    EXPECT_GT(number({"LLEN", queue}), 0) << "all in one run";
+    int runs = 0;
+    wait_until("carol to be let in", [&] {
+        ++runs;
+        return acquire(carol).items[0].integer == 1;
+    });
+    EXPECT_LE(runs, 4);
 }
 
 TEST_F(fair_grants, wishes_go_when_nobody_renews_them) {

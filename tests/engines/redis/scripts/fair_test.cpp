@@ -115,6 +115,7 @@ TEST_F(fair_scripts, a_time_without_a_place_in_line_is_forgotten) {
 }
 
 TEST_F(fair_scripts, a_java_program_first_in_line_is_let_in_first) {
+    auto javas = listener(fair_channel(name, java));
     queue_up(java, now() + 300'000);
     const auto retry = retry_of(acquire(alice));
     EXPECT_GT(retry, 250'000);
@@ -122,6 +123,49 @@ TEST_F(fair_scripts, a_java_program_first_in_line_is_let_in_first) {
     EXPECT_EQ(in_line(), java + "\n" + alice);
     expect_alive_for(alice, 300'000 + wait);
     EXPECT_EQ(number({"EXISTS", name}), 0);
+}
+
+TEST_F(fair_scripts, java_programs_that_died_together_are_waited_for_together) {
+    for (int index = 1; index <= 5; ++index) {
+        queue_up("9f0c1e52-7d1b-4c54-9c0a-5f6e7d8c9b0a:" + text_of(index), now() + index * 300'000);
+    }
+    const auto patience = 10 * short_ttl;
+    const auto asked = now();
+    EXPECT_LE(retry_of(acquire(alice, line::gets_in, {}, patience)), patience);
+    wait_until("alice to be let in",
+               [&] { return acquire(alice, line::gets_in, {}, patience).items[0].integer == 1; });
+    EXPECT_GE(now(), asked + patience) << "they may listen elsewhere, and had no time to come";
+    EXPECT_EQ(number({"EXISTS", queue, timeouts, wishes}), 0);
+}
+
+TEST_F(fair_scripts, a_java_program_that_is_passed_over_is_told_and_gets_in_line_again) {
+    auto elsewhere = listener("elsewhere");  // as if it listened to another server
+    queue_up(java, now() + 300'000);
+    wait_until("alice to be let in",
+               [&] { return acquire(alice, line::gets_in, {}, short_ttl).items[0].integer == 1; });
+    auto javas = listener(fair_channel(name, java));
+    queue_up(java, now() + 300'000);
+    release(alice);
+    EXPECT_EQ(message(javas), "0");
+    EXPECT_EQ(in_line(), java);
+}
+
+TEST_F(fair_scripts, a_java_program_that_listens_keeps_its_turn_however_long_it_takes) {
+    auto javas = listener(fair_channel(name, java));
+    queue_up(java, now() + 300'000);
+    const auto enough = now() + 5 * short_ttl;
+    while (now() < enough) {
+        ASSERT_TRUE(busy(acquire(alice, line::gets_in, {}, short_ttl)));
+    }
+    EXPECT_EQ(in_line(), java + "\n" + alice);
+}
+
+TEST_F(fair_scripts, the_line_goes_by_itself_when_all_in_it_are_dead) {
+    ASSERT_TRUE(granted(acquire(alice)));
+    ASSERT_TRUE(busy(acquire(bob)));
+    EXPECT_GT(number({"PTTL", queue}), 0);
+    EXPECT_GT(number({"PTTL", timeouts}), 0);
+    EXPECT_LT(number({"PTTL", queue}), 100'000'000);
 }
 
 TEST_F(fair_scripts, a_java_program_that_got_the_lock_moved_us_up) {
