@@ -59,6 +59,9 @@ std::string format_card(const lock_info& lock, const holder_info& holder,
 }
 
 std::string format_takeover(const holder_info& holder, const engines::guarantees& promises) {
+    if (holder.remaining == milliseconds::max()) {
+        return "never by itself; `holdfast release --force` takes it away";
+    }
     const auto rest = format_duration(holder.remaining);
     if (holder.lingering) {
         return fmt::format("in {}: it is kept on purpose until then", rest);

@@ -96,6 +96,9 @@ parsed_duration parse_duration(std::string_view text) {
 }
 
 std::string format_duration(milliseconds value) {
+    if (value == milliseconds::max()) {
+        return "no end";
+    }
     auto rest = value.count();
     if (rest <= 0) {
         return "0s";

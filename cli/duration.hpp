@@ -18,6 +18,7 @@ struct parsed_duration {
 [[nodiscard]] parsed_duration parse_duration(std::string_view text);
 
 /// The same notation, as short as it stays exact to about a hundredth: `4m10s`, `1.25s` is `1250ms`.
+/// `no end` for `milliseconds::max()`.
 [[nodiscard]] std::string format_duration(std::chrono::milliseconds value);
 
 }  // namespace holdfast::cli

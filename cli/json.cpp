@@ -76,14 +76,13 @@ json::string to_json_text(std::string_view text) {
 }
 
 json::object to_json(const holder_info& holder) {
-    json::object result{{"owner", holder.owner.text()},
-                        {"mode", to_word(holder.mode)},
-                        {"permits", holder.permits},
-                        {"token", holder.token.value},
-                        {"token_count", holder.token_count},
-                        {"since_ms", nullptr},
-                        {"remaining_ms", holder.remaining.count()},
-                        {"status", format_status(holder)}};
+    json::object result{{"owner", holder.owner.text()},      {"mode", to_word(holder.mode)},
+                        {"permits", holder.permits},         {"token", holder.token.value},
+                        {"token_count", holder.token_count}, {"since_ms", nullptr},
+                        {"remaining_ms", nullptr},           {"status", format_status(holder)}};
+    if (holder.remaining != std::chrono::milliseconds::max()) {
+        result["remaining_ms"] = holder.remaining.count();
+    }
     if (holder.since != std::chrono::system_clock::time_point{}) {
         result["since_ms"] = epoch_milliseconds(holder.since);
     }

@@ -43,6 +43,14 @@ enum : std::size_t {
 constexpr std::size_t permit_id_length = 16;
 constexpr std::int64_t permit_without_end = 922'337'203'685'477;
 
+/// What a holder has left that the server knows no end for.
+constexpr auto for_ever = milliseconds::max();
+
+/// PTTL answers -1 for what has no end.
+[[nodiscard]] milliseconds time_left(std::int64_t pttl) {
+    return pttl == -1 ? for_ever : std::max(milliseconds{pttl}, milliseconds{0});
+}
+
 using text_map = std::map<std::string, std::string>;
 
 /// A flat array of keys and values.
@@ -114,7 +122,7 @@ private:
         holder_info holder;
         holder.owner = *owner;
         holder.mode = mode;
-        holder.remaining = std::max(remaining, milliseconds{0});
+        holder.remaining = remaining;
         holder.lingering = marked;
         if (const auto found = entries_.find(owner_text); found != entries_.end()) {
             const auto entry = read_entry(found->second);
@@ -128,11 +136,11 @@ private:
 
     void read_lock() {
         const auto held = pairs(answer_.items[fields]);
-        const auto left = milliseconds{number(answer_.items[remaining_ms])};
-        std::map<std::string, milliseconds> reader_left;
+        const auto left = time_left(number(answer_.items[remaining_ms]));
+        std::map<std::string, std::int64_t> reader_left;
         for (const auto& one : answer_.items[readers].items) {
             if (one.items.size() == 2) {
-                reader_left[one.items[0].text] = milliseconds{number(one.items[1])};
+                reader_left[one.items[0].text] = number(one.items[1]);
             }
         }
         const bool read_write = held.contains("mode");
@@ -143,8 +151,8 @@ private:
             }
             const auto found = reader_left.find(field);
             if (found != reader_left.end()) {
-                if (constexpr milliseconds no_such_key{-2}; found->second != no_such_key) {
-                    add(field, claim_mode::shared, found->second);
+                if (constexpr int no_such_key = -2; found->second != no_such_key) {
+                    add(field, claim_mode::shared, time_left(found->second));
                 }
                 continue;
             }
@@ -194,7 +202,7 @@ private:
             }
         }
         for (const auto& [id, ends] : taken) {
-            add_foreign_permit(id, ends == permit_without_end ? 0 : ends - now);
+            add_foreign_permit(id, ends >= permit_without_end ? for_ever : milliseconds{ends - now});
         }
         if (!info_.holders.empty()) {
             const auto limit = entries_.find("limit");
@@ -206,14 +214,14 @@ private:
     }
 
     /// Redisson does not say who holds a permit. Its id, which that one knows it by, stands for it.
-    void add_foreign_permit(const std::string& id, std::int64_t remaining) {
+    void add_foreign_permit(const std::string& id, milliseconds remaining) {
         holder_info holder;
         for (std::size_t at = 0; at < permit_id_length; ++at) {
             auto& half = at < permit_id_length / 2 ? holder.owner.high : holder.owner.low;
             half = (half << 8U) | static_cast<unsigned char>(id[at]);
         }
         holder.mode = claim_mode::permit;
-        holder.remaining = milliseconds{remaining};
+        holder.remaining = remaining;
         info_.holders.push_back(std::move(holder));
     }
 

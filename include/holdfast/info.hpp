@@ -38,7 +38,7 @@ struct holder_info {
     std::uint32_t token_count{1};
     /// The epoch when it is not known (a foreign client).
     std::chrono::system_clock::time_point since;
-    std::chrono::milliseconds remaining{};
+    std::chrono::milliseconds remaining{};  ///< `max()`: a foreign hold without an end
     /// Empty when the holder left no card (a foreign client).
     std::optional<holder_card> card;
     liveness process{liveness::unknown};

@@ -65,6 +65,7 @@ TEST(duration, is_written_as_people_write_it) {
     EXPECT_EQ(format_duration(4min + 10s + 300ms), "4m10s");
     EXPECT_EQ(format_duration(2h), "2h");
     EXPECT_EQ(format_duration(25h + 5min), "1d1h");
+    EXPECT_EQ(format_duration(std::chrono::milliseconds::max()), "no end");
 }
 
 }  // namespace

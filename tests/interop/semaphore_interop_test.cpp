@@ -109,6 +109,7 @@ TEST_P(semaphore_interop, a_permit_of_java_without_a_lease_stays_out) {
     const auto id = java("holder", "permits acquire");
 
     EXPECT_FALSE(permits.try_acquire());
+    EXPECT_EQ(client_->inspect(name_).holders.at(0).remaining, std::chrono::milliseconds::max());
     java("holder", "permits release", id);
     EXPECT_TRUE(permits.try_acquire());
 }
@@ -195,6 +196,25 @@ TEST_P(semaphore_interop, another_limit_than_that_of_java_is_refused) {
 
     EXPECT_EQ(error_of([&] { return permits.try_acquire(); }), errc::wrong_kind);
     EXPECT_EQ(java("other", "permits available"), "4");
+}
+
+TEST_P(semaphore_interop, a_larger_limit_than_that_of_java_spoils_nothing) {
+    java("setter", "permits set", 2);
+    auto wrong = of(5);
+    auto right = of(2);
+    auto one = wrong.try_acquire();  // nobody can tell yet that this is wrong
+
+    auto two = right.try_acquire();
+    EXPECT_TRUE(two);
+    EXPECT_EQ(error_of([&] { return wrong.try_acquire(); }), errc::wrong_kind);
+    EXPECT_FALSE(right.try_acquire());
+    one.reset();
+    two.reset();
+    EXPECT_EQ(error_of([&] { return wrong.try_acquire(); }), errc::wrong_kind);
+    EXPECT_EQ(java("other", "permits available"), "2");
+    java("holder", "permits acquire", long_lease);
+    EXPECT_EQ(error_of([&] { return wrong.try_acquire(); }), errc::wrong_kind);
+    EXPECT_TRUE(right.try_acquire());
 }
 
 HOLDFAST_WITH_EVERY_REDISSON(semaphore_interop);

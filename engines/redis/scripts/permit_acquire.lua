@@ -1,6 +1,7 @@
 -- Acquires permits of a semaphore: Redisson's RPermitExpirableSemaphore, whose counter of free
 -- permits RSemaphore shares. The counter outlives its users (Redisson's never make one by
--- themselves), and the limit is remembered beside it.
+-- themselves), and the limit is remembered beside it, once it is certain:
+--     limit -> <number>[ ours: the counter is]
 --
 -- KEYS  semaphore, timeouts, channel, holds, token counter
 -- ARGV  owner, ttl in ms, permits, limit, number of tokens, token floor, since (ms, for display),
@@ -29,27 +30,56 @@ local function has_permits(number)
     return wrong_kind(string.format('the semaphore has %.0f permits', number))
 end
 
--- How many permits are free, and whether the counter must be set to say so; or an error.
+-- Whether somebody has permits of whom we know nothing.
+local function others_hold()
+    local known, fields = 0, redis.call('HGETALL', holds)
+    for index = 2, #fields, 2 do
+        known = known + (permits_of(fields[index]) or 0)
+    end
+    return members > known
+end
+
+-- How many permits are free, whether the counter must be set to say so, and what is to be remembered
+-- of the limit, if it is certain; or nothing and an error.
 local function count_free()
-    local recorded = tonumber(redis.call('HGET', holds, 'limit') or '')
+    local recorded, ours = string.match(redis.call('HGET', holds, 'limit') or '', '^(%d+)(.*)$')
+    recorded = tonumber(recorded)
     local text = redis.call('GET', semaphore)
     local free = tonumber(text or '')
     if text and not free then
         return nil, wrong_kind('the name is not that of a semaphore: it holds no number')
     end
     if recorded and recorded ~= limit then
-        -- Once nobody has a permit, a new limit may be agreed upon. With permits missing from the
-        -- counter, somebody has some: users of RSemaphore leave no other trace.
-        if members == 0 and (not free or free == recorded or free == limit) then
-            return limit, true
+        -- Once nobody has a permit, a new limit may be agreed upon, if the counter is ours. With permits
+        -- missing from the counter, somebody has some: users of RSemaphore leave no other trace.
+        local agreed = members == 0 and (not free or free == limit)
+        if agreed or (members == 0 and free == recorded and ours == ' ours') then
+            return limit, true, limit .. (agreed and free and '' or ' ours')
         end
         return nil, has_permits(recorded)
     end
-    local in_use = (free or limit - members) + members
-    if in_use > limit or members > limit then
-        return nil, has_permits(math.max(in_use, members))
+    if not free then
+        if members > limit then
+            return nil, has_permits(members)
+        end
+        return limit - members, true, limit .. ' ours'
     end
-    return free or limit - members, not free
+    local seen = free + members
+    if seen > limit or members > limit then
+        return nil, has_permits(math.max(seen, members))
+    end
+    if recorded then
+        return free, false, limit .. ours
+    end
+    if seen == limit then
+        return free, false, limit .. ''
+    end
+    -- Some may be with users of RSemaphore, or the limit is too large. The counter knows, and nobody gets
+    -- more than it has. Who uses permits that expire does not use the others as well.
+    if members > 0 and others_hold() then
+        return nil, has_permits(seen)
+    end
+    return free, false, nil
 end
 
 local function earliest_end()
@@ -57,9 +87,18 @@ local function earliest_end()
     return first < never and math.max(math.ceil(first - now), 1) or 0
 end
 
+local free, set_counter, limit_text = count_free()
+if not free then
+    return set_counter
+end
+
 local function remember(first)
     local text = hold_text(first, count, since) .. string.format(' %.0f ', permits) .. all_ids
-    redis.call('HSET', holds, 'limit', limit, owner, text)
+    redis.call('HSET', holds, owner, text)
+    if limit_text then
+        redis.call('HSET', holds, 'limit', limit_text)
+    end
+    keep_holds(holds, ttl)
 end
 
 local function grant_again()
@@ -81,7 +120,7 @@ local function grant_again()
     return granted(first, number)
 end
 
-local function grant(free, set_counter)
+local function grant()
     local first = take_tokens(counter, count, floor, 0)
     if set_counter then
         redis.call('SET', semaphore, free - permits)
@@ -104,15 +143,11 @@ local function grant(free, set_counter)
     return granted(first, count)
 end
 
-local free, set_counter = count_free()
-if not free then
-    return set_counter
-end
 if redis.call('ZSCORE', timeouts, ids[1]) then
     return grant_again()
 end
 if free >= permits then
-    return grant(free, set_counter)
+    return grant()
 end
 if set_counter then
     redis.call('SET', semaphore, free)

@@ -25,6 +25,7 @@ if linger > 0 then
     end
     hold = hold or string.format('0 0 0 %.0f ', #ids) .. all_ids
     redis.call('HSET', holds, owner, as_lingering(hold))
+    keep_holds(holds, linger)
     return {1, 0}
 end
 local removed = 0

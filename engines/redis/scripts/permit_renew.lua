@@ -28,6 +28,9 @@ for item = 1, #KEYS / 3 do
     if all_alive(timeouts, ids) and not (type(hold) == 'string' and lingers(hold)) then
         write_nothing(timeouts)
         prolong(timeouts, ids, now + ttl)
+        if type(hold) == 'string' then
+            keep_holds(holds, ttl)
+        end
         replies[item] = 1
     else
         replies[item] = loss_of(revocation, owner)

@@ -158,6 +158,19 @@ TEST_F(redis_inspection, lists_semaphores_under_their_own_names_in_braces_or_not
     EXPECT_EQ(names, (std::vector<std::string>{"stock", "{stocks}", "{stock}s"}));
 }
 
+TEST_F(redis_inspection, a_hold_without_an_end_is_shown_as_such) {
+    constexpr auto no_end = std::chrono::milliseconds::max();
+    server_.cli({"SET", "slots", "2"});
+    server_.cli({"ZADD", "{slots}:timeout", "922337203685477", "0123456789abcdef"});
+    server_.cli({"HSET", "stock", "9f0c1e52-7d1b-4c54-9c0a-5f6e7d8c9b0a:47", "1"});
+
+    EXPECT_EQ(operator_.inspect("slots").holders.at(0).remaining, no_end);
+    EXPECT_EQ(operator_.inspect("stock").holders.at(0).remaining, no_end);
+    for (const auto& lock : operator_.list().locks) {
+        EXPECT_EQ(lock.holders.at(0).remaining, no_end) << lock.name;
+    }
+}
+
 TEST_F(redis_inspection, a_client_that_ends_takes_its_card_away) {
     const auto cards = [&] { return server_.ask({"KEYS", "holdfast_card:*"}).items.size(); };
     const auto before = cards();

@@ -1,5 +1,6 @@
 -- include: holds
 -- include: clock
+-- include: leases
 
 -- Redisson's number for permits without an end.
 local never = 922337203685477
@@ -26,6 +27,11 @@ end
 -- none after it. This one needs nothing and changes nothing.
 local function write_nothing(timeouts)
     redis.call('ZREM', timeouts, '')
+end
+
+-- What we know goes by itself: a month after the semaphore was last used, and not before the permits end.
+local function keep_holds(holds, ttl)
+    extend(holds, math.max(ttl, 2592000000))
 end
 
 -- Sets the ends of permits, except of those that end later anyway.

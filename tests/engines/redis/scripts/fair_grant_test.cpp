@@ -244,7 +244,7 @@ TEST_F(fair_grants, one_whose_connection_comes_back_has_kept_its_place) {
     ASSERT_TRUE(busy(wants_it(bob)));
     EXPECT_EQ(in_line(), bob + "\n" + java);
     release(carol);
-    EXPECT_EQ(message(bobs), granted_text(last_token()));
+    EXPECT_EQ(message(bobs), granted_text(bob, last_token()));
 }
 
 TEST_F(fair_grants, one_that_asks_while_its_connection_is_closed_is_let_in) {

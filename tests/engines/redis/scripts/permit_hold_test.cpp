@@ -17,7 +17,7 @@ TEST_F(permit_hold_scripts, a_release_gives_all_permits_back_and_says_how_many_a
 TEST_F(permit_hold_scripts, the_limit_is_all_that_is_remembered_of_an_idle_semaphore) {
     ASSERT_TRUE(granted(acquire(alice)));
     ASSERT_EQ(release(alice), released);
-    EXPECT_EQ(text({"HGETALL", holds}), "limit\n3");
+    EXPECT_EQ(text({"HGETALL", holds}), "limit\n3 ours");
 }
 
 TEST_F(permit_hold_scripts, only_the_owner_releases_and_only_once) {
