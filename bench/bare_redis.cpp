@@ -79,10 +79,11 @@ bare_redis::bare_redis(std::uint16_t port) : connection_{connect(port)} {
 bare_redis::words bare_redis::acquire(const std::string& name, int owner) {
     return {"EVALSHA",
             redis::scripts::lock_acquire().sha,
-            "3",
+            "4",
             name,
             redis::holds_key(name),
             redis::token_counter(),
+            redis::lock_turn(name),
             owner_text(owner),
             "30000",
             "1",
@@ -93,17 +94,20 @@ bare_redis::words bare_redis::acquire(const std::string& name, int owner) {
 bare_redis::words bare_redis::release(const std::string& name, int owner) {
     return {"EVALSHA",
             redis::scripts::lock_release().sha,
-            "5",
+            "6",
             name,
             redis::holds_key(name),
             redis::lock_channel(name),
             redis::lock_wishes(name),
             redis::token_counter(),
+            redis::lock_turn(name),
             owner_text(owner),
             "publish",
             "1700000000000",
             "1700000000000000",
-            redis::grant_channels(name)};
+            redis::grant_channels(name),
+            redis::listeners_channel(name),
+            "00"};
 }
 
 void bare_redis::append(const words& command) {

@@ -112,6 +112,7 @@ redis_engine::redis_engine(redis::address where, const client_identity& identity
       identity_{identity},
       promises_{promises_of(where_)},
       watches_{std::make_shared<watches>()},
+      turns_{std::make_shared<turns>()},
       router_{make_router(
           where_,
           {.heard = [all = watches_](const std::string& channel,
@@ -230,7 +231,8 @@ void redis_engine::acquire(acquire_request request, call how, completion<acquire
     }
     // What is granted by another's release is confirmed by nobody, and asks for no particular token.
     const bool may_be_told = request.replicas == replica_policy{} && request.token_floor.value == 0;
-    auto script = acquire_call(request, key, dialect_, may_be_told ? question : 0);
+    const int turn = request.kind == lock_kind::mutex ? turns_->claim(key) : 0;
+    auto script = acquire_call(request, key, dialect_, may_be_told ? question : 0, turn);
     if (request.replicas != replica_policy{}) {
         if (in_line) {
             done = [this, request, done = std::move(done)](acquire_reply reply) {
@@ -241,11 +243,15 @@ void redis_engine::acquire(acquire_request request, call how, completion<acquire
         return;
     }
     run(std::move(script), slot_for(key), how,
-        [this, in_line, request = std::move(request),
+        [this, in_line, key, request = std::move(request),
          done = std::move(done)](connection::result result) {
             bool listened = false;
             auto reply = read(result, [&](const value& answer) {
                 listened = in_line && says_listening(answer);
+                if (const int theirs = turn_in_the_way(answer);
+                    theirs != 0 && request.kind == lock_kind::mutex) {
+                    turns_->refused(key, theirs);
+                }
                 return acquire_answer(answer, request);
             });
             if (in_line) {

@@ -12,6 +12,7 @@
 #include <redis/catalogue.hpp>
 #include <redis/topology/router.hpp>
 #include <redis/translation.hpp>
+#include <redis/turns.hpp>
 #include <redis/watches.hpp>
 
 namespace holdfast::engines::redis {
@@ -82,6 +83,8 @@ private:
     dialect dialect_;
     client_callbacks callbacks_;
     std::shared_ptr<watches> watches_;
+    /// A watch may outlive the engine.
+    std::shared_ptr<turns> turns_;
     std::unique_ptr<router> router_;
     std::shared_ptr<const catalogue> catalogue_;
 

@@ -8,17 +8,29 @@ namespace holdfast::engines::redis {
 
 namespace {
 
+/// What a watch listens to. The last is the channel of the lock: it is in place when all are, and the
+/// first that ends, so that nobody takes us for a client of another library.
 class redis_subscription final : public subscription {
 public:
-    redis_subscription(std::unique_ptr<watches::listening> grants,
-                       std::unique_ptr<watches::listening> what)
-        : grants_{std::move(grants)}, what_{std::move(what)} {}
-    [[nodiscard]] bool active() const noexcept override { return what_->active(); }
+    using all = std::vector<std::unique_ptr<watches::listening>>;
+
+    redis_subscription(all channels, std::function<void()> ended)
+        : channels_{std::move(channels)}, ended_{std::move(ended)} {}
+    redis_subscription(const redis_subscription&) = delete;
+    redis_subscription& operator=(const redis_subscription&) = delete;
+    ~redis_subscription() override {
+        while (!channels_.empty()) {
+            channels_.pop_back();
+        }
+        if (ended_) {
+            ended_();
+        }
+    }
+    [[nodiscard]] bool active() const noexcept override { return channels_.back()->active(); }
 
 private:
-    /// Only for plain locks.
-    std::unique_ptr<watches::listening> grants_;
-    std::unique_ptr<watches::listening> what_;
+    all channels_;
+    std::function<void()> ended_;
 };
 
 /// Whether whoever got this answer may still be in the line, and hear of its turn.
@@ -32,17 +44,27 @@ std::unique_ptr<subscription> redis_engine::watch(std::string name, lock_kind ki
                                                   std::function<void()> hint) {
     const auto key = dialect_.key_of(name);
     const auto slot = slot_for(key);
-    std::unique_ptr<watches::listening> grants;
-    if (kind == lock_kind::mutex) {
-        // First, so that it is in place when the other is.
-        grants = watches_->listen({grant_channel(key, identity_.client.client_text()), slot},
-                                  watches::beginning::told_if_awaited,
-                                  [this, name](std::string_view message) { on_grant(name, message); });
+    const auto listen = [&](std::string channel, watches::listener what) {
+        return watches_->listen({std::move(channel), slot}, watches::beginning::told_if_awaited,
+                                std::move(what));
+    };
+    redis_subscription::all channels;
+    if (kind != lock_kind::mutex) {
+        channels.push_back(
+            listen(channel_of(kind, key), [hint = std::move(hint)](std::string_view) { hint(); }));
+        return std::make_unique<redis_subscription>(std::move(channels), nullptr);
     }
-    return std::make_unique<redis_subscription>(
-        std::move(grants),
-        watches_->listen({channel_of(kind, key), slot}, watches::beginning::told_if_awaited,
-                         [hint = std::move(hint)](std::string_view) { hint(); }));
+    turns_->watch(key);
+    channels.push_back(listen(grant_channel(key, identity_.client.client_text()),
+                              [this, name](std::string_view message) { on_grant(name, message); }));
+    channels.push_back(listen(listeners_channel(key), [](std::string_view) {}));
+    channels.push_back(
+        listen(channel_of(kind, key), [this, key, hint = std::move(hint)](std::string_view message) {
+            turns_->heard(key, message);
+            hint();
+        }));
+    return std::make_unique<redis_subscription>(std::move(channels),
+                                                [known = turns_, key] { known->forget(key); });
 }
 
 /// The question's number is the time when it was asked: the core knows whether it was its last.
@@ -136,7 +158,7 @@ void redis_engine::attend(const std::string& name, lock_kind kind, const owner_i
                           idle_thread& who) {
     const auto others_listen = [&] {
         const std::lock_guard lock{guard_};
-        const auto own = kind == lock_kind::mutex                                    ? 2U
+        const auto own = kind == lock_kind::mutex                                    ? 3U
                          : kind != lock_kind::fair_mutex || in_line_.contains(owner) ? 1U
                                                                                      : 0U;
         return watches_->listeners() > (revocations_ ? 1U : 0U) + own;

@@ -61,6 +61,11 @@ void add_floor(script_call& call, const dialect& how) {
     }
 }
 
+/// Zero for Redisson, however many digits. Their number tells one turn of the others from the next.
+[[nodiscard]] std::string release_message(const owner_id& owner) {
+    return std::string(2 + static_cast<std::uint64_t>(owner.sequence) % 8, '0');
+}
+
 [[nodiscard]] script_call permit_acquire_call(const acquire_request& request, const std::string& key,
                                               const dialect& how) {
     script_call call{&scripts::permit_acquire()};
@@ -116,7 +121,7 @@ std::string permit_ids(const owner_id& owner, std::uint32_t permits) {
 }
 
 script_call acquire_call(const acquire_request& request, const std::string& key, const dialect& how,
-                         std::int64_t question) {
+                         std::int64_t question, int turn) {
     if (request.mode == claim_mode::permit) {
         return permit_acquire_call(request, key, how);
     }
@@ -129,7 +134,7 @@ script_call acquire_call(const acquire_request& request, const std::string& key,
         call.keys.add(key, fair_queue(key), fair_timeouts(key), holds_key(key), counter_for(key, how),
                       fair_wishes(key), lock_channel(key));
     } else {
-        call.keys.add(key, holds_key(key), counter_for(key, how));
+        call.keys.add(key, holds_key(key), counter_for(key, how), lock_turn(key));
     }
     call.arguments.add(request.owner.text(), in_ms(request.ttl), request.token_count);
     add_floor(call, how);
@@ -141,9 +146,10 @@ script_call acquire_call(const acquire_request& request, const std::string& key,
         call.arguments.add(request.token_floor.value, question, how.publish);
     } else if (question != 0) {
         call.keys.add(lock_wishes(key));
-        call.arguments.add(request.token_floor.value, question, in_ms(wish_patience));
-    } else if (request.token_floor.value != 0) {
-        call.arguments.add(request.token_floor.value);
+        call.arguments.add(request.token_floor.value, turn, question, in_ms(wish_patience), how.publish,
+                           lock_channel(key), listeners_channel(key));
+    } else if (request.token_floor.value != 0 || turn != 0) {
+        call.arguments.add(request.token_floor.value, turn);
     }
     add_absent(call, key, how);
     return call;
@@ -171,6 +177,11 @@ acquire_reply acquire_answer(const value& reply, const acquire_request& request)
     return answer;
 }
 
+int turn_in_the_way(const value& reply) noexcept {
+    const bool said = is_pair(reply) && reply.items[0].integer == 0 && reply.items.size() > 2;
+    return said ? static_cast<int>(reply.items[2].integer) : 0;
+}
+
 bool says_listening(const value& reply) noexcept {
     return is_pair(reply) && reply.items[0].integer == 0 && reply.items.size() > 2 &&
            reply.items[2].integer == 1;
@@ -184,7 +195,7 @@ script_call acquire_all_call(const std::vector<acquire_request>& all,
     for (std::size_t index = 0; index < all.size(); ++index) {
         const auto& key = keys[index];
         const auto& request = all[index];
-        call.keys.add(key, holds_key(key), counter_for(key, how));
+        call.keys.add(key, holds_key(key), counter_for(key, how), lock_turn(key));
         call.arguments.add(request.owner.text(), in_ms(request.ttl), request.token_count,
                            request.token_floor.value);
     }
@@ -253,10 +264,11 @@ script_call release_call(const release_request& request, const std::string& key,
     call.arguments.add(owner, how.publish);
     if (request.mode == claim_mode::exclusive && request.kind == lock_kind::mutex) {
         call.what = &scripts::lock_release();
-        call.keys.add(key, holds_key(key), lock_channel(key), lock_wishes(key), counter_for(key, how));
+        call.keys.add(key, holds_key(key), lock_channel(key), lock_wishes(key), counter_for(key, how),
+                      lock_turn(key));
         call.arguments.add(now_in_ms());
         add_floor(call, how);
-        call.arguments.add(grant_channels(key));
+        call.arguments.add(grant_channels(key), listeners_channel(key), release_message(request.owner));
         if (linger > 0) {
             call.arguments.add(linger);
         }

@@ -35,10 +35,13 @@ inline constexpr std::chrono::milliseconds fair_patience{5000};
 inline constexpr std::chrono::milliseconds wish_patience{2000};
 
 /// `key` is `dialect::key_of` of the request's name, here and below. `question` is what a message that
-/// grants the lock to one in line refers to; zero: such a message is not wanted.
+/// grants the lock to one in line refers to; zero: such a message is not wanted. `turn`: what
+/// `turns::claim` says of a plain lock.
 [[nodiscard]] script_call acquire_call(const acquire_request& request, const std::string& key,
-                                       const dialect& how, std::int64_t question = 0);
+                                       const dialect& how, std::int64_t question = 0, int turn = 0);
 [[nodiscard]] acquire_reply acquire_answer(const value& reply, const acquire_request& request);
+/// The number of the turn of others that keeps a plain lock from us; 0: none does.
+[[nodiscard]] int turn_in_the_way(const value& reply) noexcept;
 /// Whether one that was put in line would have heard of its turn.
 [[nodiscard]] bool says_listening(const value& reply) noexcept;
 

@@ -178,6 +178,14 @@ std::string grant_channel(std::string_view name, std::string_view client) {
     return joined(grant_channels(name), ":", client);
 }
 
+std::string lock_turn(std::string_view name) {
+    return own_key("holdfast_turn", name);
+}
+
+std::string listeners_channel(std::string_view name) {
+    return prefixed("holdfast_listeners", name);
+}
+
 std::string revocation_key(std::string_view name) {
     return own_key("holdfast_revoked", name);
 }

@@ -50,6 +50,11 @@ namespace holdfast::engines::redis {
 /// Where a client hears that it was given a plain lock: the name's part, `:` and the client's id.
 [[nodiscard]] std::string grant_channels(std::string_view name);
 [[nodiscard]] std::string grant_channel(std::string_view name, std::string_view client);
+/// That a free plain lock is another library's to take, for a moment.
+[[nodiscard]] std::string lock_turn(std::string_view name);
+/// What those of ours subscribe to who listen to a plain lock's channel, so that the others among its
+/// listeners can be counted. Names that share that channel share this one.
+[[nodiscard]] std::string listeners_channel(std::string_view name);
 [[nodiscard]] std::string revocation_key(std::string_view name);
 /// Never exists. A script that names it is refused (TRYAGAIN) while the slot is on its way from one
 /// server of a cluster to another.

@@ -1,19 +1,25 @@
 -- Acquires a plain lock: a hash at the lock's name with the owner's field, as Redisson's RLock. One
 -- that must wait may leave a wish to be given the lock when it is released.
 --
--- KEYS  lock, holds, token counter; with a wish: list of wishes
+-- KEYS  lock, holds, token counter, turn of the others; with a wish: list of wishes
 -- ARGV  owner, ttl in ms, number of tokens, token floor, since (ms, for display); if any: smallest
---       token wanted; with a wish: number of the question, how long the wish lasts in ms
--- Returns {1, first token, number of tokens}
+--       token wanted, the last turn of others that it knows of (0: none; negative: and it has heard of
+--       no release since); with a wish: number of the question, how long the wish lasts in ms, publish
+--       command, channel, channel of those of ours who listen
+-- Returns {1, first token, number of tokens}: fewer than wanted when others wait, so that a process
+--         does not keep the lock among its threads
 --         {0, ms until the lease in the way ends, 0 = unknown}
+--         {0, ms until the turn of the others ends, its number}
 --         error WRONGKIND
 -- include: exclusive
 -- include: wishes
 -- include: clock
+-- include: turns
 
-local lock, holds, counter, wishes = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local lock, holds, counter, turn, wishes = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local claim = claim_of(ARGV, ARGV[6])
-local owner, question, lasts = claim.owner, ARGV[7], ARGV[8]
+local owner, known_turn, question, lasts = claim.owner, ARGV[7], ARGV[8], ARGV[9]
+local publish, channel, listeners = ARGV[10], ARGV[11], ARGV[12]
 
 -- What is granted is not wished for any more.
 local function fulfilled(reply)
@@ -41,9 +47,40 @@ local function make_wish()
     end
 end
 
+local function grant(others_wait)
+    if others_wait then
+        claim.count = '1'
+    end
+    return fulfilled(grant_alone(claim, lock, holds, counter, {owner, '1'}))
+end
+
+local function others_listen()
+    local count = redis.pcall('PUBSUB', publish == 'spublish' and 'SHARDNUMSUB' or 'NUMSUB', channel,
+        listeners)
+    return not count.err and tonumber(count[2]) > tonumber(count[4])
+end
+
+local there = redis.call('EXISTS', lock, turn)
+if there == 0 then
+    return grant(question and claim.count ~= '1' and others_listen())
+end
 local kind = redis.call('TYPE', lock).ok
 if kind == 'none' then
-    return fulfilled(grant_alone(claim, lock, holds, counter, {owner, '1'}))
+    local state, left = redis.call('GET', turn), redis.call('PTTL', turn) - turn_kept_for
+    if left > 0 and known_turn ~= state then
+        if question then
+            make_wish()
+        end
+        return {0, left, tonumber(state)}
+    end
+    local reply = grant(state ~= 'missed')
+    if known_turn == '-' .. state then
+        -- They had their time, and nobody has heard of them.
+        redis.call('SET', turn, 'missed', 'PX', turn_kept_for)
+    elseif tonumber(state) then
+        redis.call('SET', turn, 'seen', 'PX', turn_kept_for)
+    end
+    return reply
 end
 if kind ~= 'hash' then
     return wrong_kind('the name is not that of a lock: it holds a ' .. kind)
@@ -54,6 +91,9 @@ if fields[2] then
 end
 if fields[1] then
     return fulfilled(grant_again(claim, lock, holds, counter))
+end
+if there == 2 and redis.call('PTTL', turn) > turn_kept_for then
+    redis.pcall('SET', turn, 'seen', 'PX', turn_kept_for)
 end
 if question then
     make_wish()

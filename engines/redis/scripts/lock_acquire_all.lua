@@ -1,19 +1,25 @@
 -- Acquires several plain locks in one step: all, or none.
 --
--- KEYS  for each lock: lock, holds, token counter
+-- KEYS  for each lock: lock, holds, token counter, turn of the others
 -- ARGV  token floor, since (ms, for display); for each lock: owner, ttl in ms, number of tokens,
 --       smallest token wanted
 -- Returns {1, first token, number of tokens, first token, number of tokens, ...}
 --         {0, which one is busy, from 1, ms until the lease in the way ends, 0 = unknown}
 --         error WRONGKIND
 -- include: exclusive
+-- include: turns
 
-local locks = #KEYS / 3
+local locks = #KEYS / 4
 local mine = {}
 
 for index = 1, locks do
-    local lock, owner = KEYS[3 * index - 2], ARGV[4 * index - 1]
-    local kind = redis.call('TYPE', lock).ok
+    local lock, turn, owner = KEYS[4 * index - 3], KEYS[4 * index], ARGV[4 * index - 1]
+    local there = redis.call('EXISTS', lock, turn) > 0
+    local kind = there and redis.call('TYPE', lock).ok or 'none'
+    local left = there and kind == 'none' and redis.call('PTTL', turn) or 0
+    if left > turn_kept_for then
+        return {0, index, left - turn_kept_for}
+    end
     if kind == 'hash' then
         local fields = redis.call('HMGET', lock, owner, 'mode')
         if fields[2] then
@@ -30,7 +36,7 @@ end
 
 local answer = {1}
 for index = 1, locks do
-    local lock, holds, counter = KEYS[3 * index - 2], KEYS[3 * index - 1], KEYS[3 * index]
+    local lock, holds, counter = KEYS[4 * index - 3], KEYS[4 * index - 2], KEYS[4 * index - 1]
     local first = 4 * index - 1
     local owner, ttl, count, least = ARGV[first], ARGV[first + 1], ARGV[first + 2], ARGV[first + 3]
     local claim = claim_of({owner, ttl, count, ARGV[1], ARGV[2]}, least)

@@ -2,15 +2,16 @@
 -- that it is free, as Redisson does; or leaves it behind for a while in nobody's name (`linger`). For
 -- an owner that does not have the lock: takes back its wish.
 --
--- KEYS  lock, holds, channel, list of wishes, token counter
+-- KEYS  lock, holds, channel, list of wishes, token counter, turn of the others
 -- ARGV  owner, publish command, now (ms, for display), token floor, channels of grants (followed by `:`
---       and a client's id: where that one is told); linger in ms, if any
+--       and a client's id: where that one is told), channel of those of ours who listen, message that
+--       tells all who wait (some zeros); linger in ms, if any
 -- Returns {1, clients told}, or {0, 0} when the owner does not have it. One that was given the lock
 --         does not count: it waits no more
--- Tells `0`, or `granted <number of the question> <first token> <number of tokens> <owner> <lock>`
+-- Tells zeros, or `granted <number of the question> <first token> <number of tokens> <owner> <lock>`
 
-local lock, holds, channel, wishes, counter = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local owner, publish, now, floor, grants, linger = unpack(ARGV)
+local lock, holds, channel, wishes, counter, turn = unpack(KEYS)
+local owner, publish, now, floor, grants, listeners, message, linger = unpack(ARGV)
 
 local fields = redis.pcall('HMGET', lock, owner, 'mode')
 -- Not our kind of key is not our lock.
@@ -19,49 +20,86 @@ local mine = not fields.err and fields[1] and not fields[2]
 local waiting = redis.pcall('LRANGE', wishes, '0', '1')
 
 -- What happens most of the time comes first: what is defined below costs time in every run.
+local told
 if mine and not linger and not waiting[1] then
     redis.call('DEL', lock, holds)
-    return {1, redis.call(publish, channel, '0')}
+    told = redis.call(publish, channel, message)
+    if told == 0 then
+        return {1, 0}
+    end
 end
 
 -- include: clock
 -- include: giving
+-- include: turns
 
--- Gives the lock to the first that still wants it and would hear of it. One time in sixteen everybody
--- has a chance, also those who leave no wishes. No function: it would cost as much as two calls.
+-- Gives the lock to the first that still wants it and would hear of it. Where others listen they have a
+-- place in this order, ahead of those whom it leaves waiting; if there are more of them than of ours, it
+-- is their turn each time, because ours are quicker when they release it. One time in sixteen everybody
+-- has a chance, also those of ours who leave no wishes. No function: it would cost as much as two calls.
 if mine and not linger then
     local several = waiting[2] ~= nil
+    local subscribers = publish == 'spublish' and 'SHARDNUMSUB' or 'NUMSUB'
     if several then
         redis.call('DEL', lock, holds)
-    else
+    elseif not told then
         redis.call('DEL', lock, holds, wishes)
     end
-    while waiting[1] do
+    local is_theirs = told ~= nil
+    while waiting[1] and not is_theirs do
         local waiter, client, ttl, count, alive_until, question, its_counter =
             string.match(waiting[1], '^(([^ ]+):[^ ]+) (%d+) (%d+) (%d+) (%d+) (.+)$')
         local told_at = grants .. ':' .. (client or '')
-        -- A list of one goes in time by itself.
-        local alive = not several or now_ms() < tonumber(alive_until or 0)
-        if its_counter == counter and waiter ~= owner and alive and hears(publish, told_at) then
-            -- The floor of the one that releases: its connection is to the server as it is now, the
-            -- waiter's wish may come from before a loss of data.
-            local first = take_tokens(counter, count, tonumber(floor), 0)
-            if math.floor(first / count) % 16 == 0 then
-                break
+        local heard = (waiting[1] == others_place
+            or its_counter == counter and waiter ~= owner and now_ms() < tonumber(alive_until))
+            and redis.pcall('PUBSUB', subscribers, told_at, channel, listeners)
+        if heard and not heard.err then
+            local others = tonumber(heard[4]) - tonumber(heard[6])
+            local state = (others > 0 or count ~= '1') and redis.call('GET', turn)
+            if state == 'missed' then
+                others = 0
+            elseif others > 0 or state then
+                count = '1'
             end
-            if several then
-                redis.call('LPOP', wishes)
+            if others > 0 and (not waiter or others > (several and redis.call('LLEN', wishes) or 1)) then
+                is_theirs = true
+            elseif waiter and tonumber(heard[2]) > 0 then
+                -- The floor of the one that releases: its connection is to the server as it is now, the
+                -- waiter's wish may come from before a loss of data.
+                local first = take_tokens(counter, count, tonumber(floor), 0)
+                if math.floor(first / count) % 16 == 0 then
+                    return {1, redis.call(publish, channel, '0')}
+                end
+                local terms = string.format('%d ', first) .. count .. ' '
+                write_hold(lock, holds, waiter, ttl, terms .. now, waiter, '1')
+                redis.call(publish, told_at,
+                    'granted ' .. question .. ' ' .. terms .. waiter .. ' ' .. lock)
+                if others == 0 then
+                    if several then
+                        redis.call('LPOP', wishes)
+                    end
+                elseif several then
+                    redis.call('LSET', wishes, '0', others_place)
+                else
+                    redis.call('RPUSH', wishes, others_place)
+                    redis.call('PEXPIRE', wishes, turn_kept_for)
+                end
+                return {1, 0}
             end
-            local terms = string.format('%d ', first) .. count .. ' '
-            write_hold(lock, holds, waiter, ttl, terms .. now, waiter, '1')
-            redis.call(publish, told_at,
-                'granted ' .. question .. ' ' .. terms .. waiter .. ' ' .. lock)
-            return {1, 0}
         end
-        redis.call('LPOP', wishes)
-        waiting = redis.call('LRANGE', wishes, '0', '1')
+        if not is_theirs or not waiter then
+            redis.call('LPOP', wishes)
+            waiting = redis.call('LRANGE', wishes, '0', '1')
+        end
     end
-    return {1, redis.call(publish, channel, '0')}
+    told = told or redis.call(publish, channel, message)
+    local count = told > 0 and redis.pcall('PUBSUB', subscribers, channel, listeners)
+    if count and not count.err and tonumber(count[2]) > tonumber(count[4])
+        and redis.call('GET', turn) ~= 'missed' then
+        -- Long enough for a Java program to wake up and ask.
+        redis.call('SET', turn, #message, 'PX', turn_kept_for + 200)
+    end
+    return {1, told}
 end
 
 -- include: exclusive

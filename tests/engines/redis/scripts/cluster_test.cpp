@@ -46,14 +46,15 @@ private:
 
 TEST_P(scripts_in_a_cluster, a_plain_lock_comes_and_goes) {
     const auto& name = GetParam();
-    ASSERT_TRUE(
-        granted(run(scripts::lock_acquire(), {name, holds_key(name), counter()}, terms_of(alice))));
+    ASSERT_TRUE(granted(run(scripts::lock_acquire(),
+                            {name, holds_key(name), counter(), lock_turn(name)}, terms_of(alice))));
     EXPECT_EQ(run(scripts::lock_renew(), {name, holds_key(name), revocation_key(name)},
                   {alice, alice, text_of(long_ttl)})
                   .as_text(),
               "1");
     EXPECT_EQ(numbers_in(run(scripts::lock_release(),
-                             {name, holds_key(name), lock_channel(name), lock_wishes(name), counter()},
+                             {name, holds_key(name), lock_channel(name), lock_wishes(name), counter(),
+                              lock_turn(name)},
                              lock_release_arguments(alice, 0, "spublish", name))),
               released);
 }

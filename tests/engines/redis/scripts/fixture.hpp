@@ -85,13 +85,16 @@ inline const numbers released{1, 0};
 
 /// The keys and arguments of a plain lock's release.
 [[nodiscard]] inline words lock_release_keys(const std::string& name) {
-    return {name, holds_key(name), lock_channel(name), lock_wishes(name), token_counter()};
+    return {name,           holds_key(name), lock_channel(name), lock_wishes(name), token_counter(),
+            lock_turn(name)};
 }
 [[nodiscard]] inline words lock_release_arguments(const std::string& owner, std::int64_t linger = 0,
                                                   const std::string& publish = "publish",
                                                   const std::string& name = "stock",
-                                                  std::int64_t floor = 0) {
-    words all{owner, publish, since, text_of(floor), grant_channels(name)};
+                                                  std::int64_t floor = 0,
+                                                  const std::string& message = "0") {
+    words all{owner,  publish, since, text_of(floor), grant_channels(name), listeners_channel(name),
+              message};
     if (linger > 0) {
         all.push_back(text_of(linger));
     }
@@ -153,6 +156,12 @@ protected:
     [[nodiscard]] static redis_client listener(const std::string& channel) {
         auto client = server().connect();
         client.command({"SUBSCRIBE", channel});
+        return client;
+    }
+    /// One of ours, which hears of a plain lock's releases.
+    [[nodiscard]] static redis_client listener_of_ours(const std::string& name) {
+        auto client = listener(listeners_channel(name));
+        client.command({"SUBSCRIBE", lock_channel(name)});
         return client;
     }
     [[nodiscard]] static std::string message(redis_client& client) {

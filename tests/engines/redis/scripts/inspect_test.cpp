@@ -49,7 +49,7 @@ TEST_F(inspect_script, a_free_name_is_empty) {
 }
 
 TEST_F(inspect_script, a_lock_is_shown_with_its_hold) {
-    run(scripts::lock_acquire(), {name, holds, token_counter()},
+    run(scripts::lock_acquire(), {name, holds, token_counter(), lock_turn(name)},
         {alice, text_of(long_ttl), "2", "0", since});
     redis({"SET", revocation_key(name), "record"});
     const auto seen = inspect();

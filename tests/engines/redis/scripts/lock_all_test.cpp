@@ -9,13 +9,13 @@ protected:
         words keys;
         words arguments{"0", since};
         for (const auto& name : names) {
-            keys.insert(keys.end(), {name, holds_key(name), token_counter()});
+            keys.insert(keys.end(), {name, holds_key(name), token_counter(), lock_turn(name)});
             arguments.insert(arguments.end(), {owner, text_of(ttl), "1", "0"});
         }
         return run(scripts::lock_acquire_all(), keys, arguments);
     }
     redis_reply acquire_alone(const std::string& name, const std::string& owner) {
-        return run(scripts::lock_acquire(), {name, holds_key(name), token_counter()},
+        return run(scripts::lock_acquire(), {name, holds_key(name), token_counter(), lock_turn(name)},
                    {owner, text_of(long_ttl), "1", "0", since, "0"});
     }
 };

@@ -23,24 +23,28 @@ protected:
     }
 
     redis_reply acquire(const std::string& owner, const terms& asked = {}) {
-        return run(scripts::lock_acquire(), {name, holds, token_counter()},
+        return run(scripts::lock_acquire(), {name, holds, token_counter(), lock_turn(name)},
                    {owner, text_of(asked.ttl), text_of(asked.count), text_of(asked.floor), since});
     }
     redis_reply wish(const std::string& owner, const terms& asked = {},
                      const std::string& question = "4711", std::int64_t for_ms = lasts,
                      const std::string& counter = token_counter()) {
-        return run(scripts::lock_acquire(), {name, holds, counter, wishes},
-                   {owner, text_of(asked.ttl), text_of(asked.count), text_of(asked.floor), since, "0",
-                    question, text_of(for_ms)});
+        return run(
+            scripts::lock_acquire(), {name, holds, counter, lock_turn(name), wishes},
+            {owner, text_of(asked.ttl), text_of(asked.count), text_of(asked.floor), since, "0", turn_,
+             question, text_of(for_ms), "publish", lock_channel(name), listeners_channel(name)});
     }
     numbers release(const std::string& owner, std::int64_t linger = 0,
                     const std::string& publish = "publish", std::int64_t floor = 0) {
         return numbers_in(run(scripts::lock_release(), lock_release_keys(name),
-                              lock_release_arguments(owner, linger, publish, name, floor)));
+                              lock_release_arguments(owner, linger, publish, name, floor, message_)));
     }
     [[nodiscard]] static redis_client grants_of(const std::string& owner) {
         return listener(grant_channel(name, client_of(owner)));
     }
+    /// What a wish says of the turns of others, and a release to all.
+    std::string turn_ = "0";
+    std::string message_ = "0";
     std::int64_t last_token() { return std::stoll(text({"GET", token_counter()})); }
     static std::string granted_text(const std::string& owner, std::int64_t first,
                                     std::int64_t count = 1) {
@@ -70,7 +74,7 @@ TEST_F(lock_gifts, one_that_waits_is_given_the_lock_and_told_its_tokens) {
 
 TEST_F(lock_gifts, nobody_else_is_told) {
     auto bobs = grants_of(bob);
-    auto everybody = listener(lock_channel(name));
+    auto everybody = listener_of_ours(name);
     ASSERT_TRUE(granted(acquire(alice)));
     ASSERT_TRUE(busy(wish(bob)));
     EXPECT_EQ(release(alice), released);
@@ -102,6 +106,7 @@ TEST_F(lock_gifts, tokens_keep_growing) {
 
 /// The waiter may have wished before the data was lost; the one that releases is connected since.
 TEST_F(lock_gifts, a_counter_that_was_lost_starts_above_the_floor_of_the_one_that_releases) {
+    auto everybody = listener_of_ours(name);
     auto bobs = grants_of(bob);
     ASSERT_TRUE(granted(acquire(alice)));
     ASSERT_TRUE(busy(wish(bob)));
@@ -114,7 +119,7 @@ TEST_F(lock_gifts, a_counter_that_was_lost_starts_above_the_floor_of_the_one_tha
 }
 
 TEST_F(lock_gifts, one_that_does_not_listen_is_passed_over) {
-    auto everybody = listener(lock_channel(name));
+    auto everybody = listener_of_ours(name);
     ASSERT_TRUE(granted(acquire(alice)));
     ASSERT_TRUE(busy(wish(bob)));
     const auto before = last_token();
@@ -127,10 +132,25 @@ TEST_F(lock_gifts, one_that_does_not_listen_is_passed_over) {
 
 TEST_F(lock_gifts, a_wish_goes_when_nobody_renews_it) {
     auto bobs = grants_of(bob);
-    auto everybody = listener(lock_channel(name));
+    auto everybody = listener_of_ours(name);
     ASSERT_TRUE(granted(acquire(alice)));
     ASSERT_TRUE(busy(wish(bob, {}, "4711", short_ttl)));
     wait_until_gone(wishes);
+    EXPECT_EQ(release(alice), (numbers{1, 1}));
+    expect_free_for_all(everybody);
+}
+
+/// Others who wait keep the list alive, and go.
+TEST_F(lock_gifts, a_wish_that_is_over_is_not_served_because_the_list_lives_on) {
+    auto bobs = grants_of(bob);
+    auto everybody = listener_of_ours(name);
+    ASSERT_TRUE(granted(acquire(alice)));
+    ASSERT_TRUE(busy(wish(bob, {}, "4711", short_ttl)));
+    const auto over = now() + short_ttl;
+    ASSERT_TRUE(busy(wish(carol)));
+    EXPECT_EQ(release(carol), gone);
+    EXPECT_EQ(number({"LLEN", wishes}), 1);
+    wait_until("the end of a wish", [&] { return now() > over; });
     EXPECT_EQ(release(alice), (numbers{1, 1}));
     expect_free_for_all(everybody);
 }
@@ -214,7 +234,7 @@ TEST_F(lock_gifts, one_that_asks_no_more_is_in_nobody_s_way) {
 TEST_F(lock_gifts, nobody_loses_its_place_when_everybody_has_a_chance) {
     auto bobs = grants_of(bob);
     auto carols = grants_of(carol);
-    auto everybody = listener(lock_channel(name));
+    auto everybody = listener_of_ours(name);
     ASSERT_TRUE(granted(acquire(alice)));
     ASSERT_TRUE(busy(wish(bob)));
     ASSERT_TRUE(busy(wish(carol)));
@@ -234,7 +254,7 @@ TEST_F(lock_gifts, without_a_wish_nothing_is_written) {
 
 TEST_F(lock_gifts, one_that_gives_up_takes_back_its_wish) {
     auto bobs = grants_of(bob);
-    auto everybody = listener(lock_channel(name));
+    auto everybody = listener_of_ours(name);
     ASSERT_TRUE(granted(acquire(alice)));
     ASSERT_TRUE(busy(wish(bob)));
     EXPECT_EQ(release(bob), gone);
@@ -246,7 +266,7 @@ TEST_F(lock_gifts, one_that_gives_up_takes_back_its_wish) {
 
 TEST_F(lock_gifts, one_that_gives_up_too_late_releases_what_it_was_given) {
     auto bobs = grants_of(bob);
-    auto everybody = listener(lock_channel(name));
+    auto everybody = listener_of_ours(name);
     ASSERT_TRUE(granted(acquire(alice)));
     ASSERT_TRUE(busy(wish(bob)));
     release(alice);
@@ -274,7 +294,7 @@ TEST_F(lock_gifts, what_was_granted_is_not_wished_for_any_more) {
 
 TEST_F(lock_gifts, nobody_gives_it_to_itself) {
     auto bobs = grants_of(bob);
-    auto everybody = listener(lock_channel(name));
+    auto everybody = listener_of_ours(name);
     ASSERT_TRUE(granted(acquire(alice)));
     ASSERT_TRUE(busy(wish(bob)));
     redis({"DEL", name});
@@ -296,7 +316,7 @@ TEST_F(lock_gifts, a_release_sent_again_changes_nothing) {
 
 TEST_F(lock_gifts, one_that_counts_its_tokens_elsewhere_is_only_told) {
     auto bobs = grants_of(bob);
-    auto everybody = listener(lock_channel(name));
+    auto everybody = listener_of_ours(name);
     ASSERT_TRUE(granted(acquire(alice)));
     ASSERT_TRUE(busy(wish(bob, {}, "4711", lasts, redisson_token(name))));
     EXPECT_EQ(release(alice), (numbers{1, 1}));
@@ -321,7 +341,7 @@ TEST_F(lock_gifts, a_java_program_that_holds_it_releases_it_for_all) {
 TEST_F(lock_gifts, every_sixteenth_time_everybody_has_a_chance) {
     auto bobs = grants_of(bob);
     auto carols = grants_of(carol);
-    auto everybody = listener(lock_channel(name));
+    auto everybody = listener_of_ours(name);
     int given = 0;
     int open = 0;
     auto holder = bob;
@@ -357,13 +377,16 @@ TEST_F(lock_gifts, a_wish_for_a_name_in_braces_is_not_one_for_the_name) {
     const std::string braced = "{" + name + "}";
     auto bobs = grants_of(bob);
     auto bobs_braced = listener(grant_channel(braced, client_of(bob)));
-    auto everybody = listener(lock_channel(name));
+    auto everybody = listener_of_ours(name);
     ASSERT_TRUE(granted(acquire(alice)));
-    ASSERT_TRUE(granted(run(scripts::lock_acquire(), {braced, holds_key(braced), token_counter()},
+    ASSERT_TRUE(granted(run(scripts::lock_acquire(),
+                            {braced, holds_key(braced), token_counter(), lock_turn(braced)},
                             {carol, text_of(long_ttl), "1", "0", since})));
-    ASSERT_TRUE(busy(run(scripts::lock_acquire(),
-                         {braced, holds_key(braced), token_counter(), lock_wishes(braced)},
-                         {bob, text_of(long_ttl), "1", "0", since, "0", "4711", text_of(lasts)})));
+    ASSERT_TRUE(
+        busy(run(scripts::lock_acquire(),
+                 {braced, holds_key(braced), token_counter(), lock_turn(braced), lock_wishes(braced)},
+                 {bob, text_of(long_ttl), "1", "0", since, "0", "0", "4711", text_of(lasts), "publish",
+                  lock_channel(braced), listeners_channel(braced)})));
 
     EXPECT_EQ(release(alice), (numbers{1, 1}));
 
@@ -404,6 +427,188 @@ TEST_F(lock_gifts, a_wish_that_makes_no_sense_is_dropped) {
     redis({"RPUSH", wishes, "not ours", "neither"});
     EXPECT_EQ(release(alice), released);
     EXPECT_EQ(number({"EXISTS", name, holds, wishes}), 0);
+}
+
+/// A Java program listens to the lock's channel and leaves no wish.
+class lock_turns : public lock_gifts {
+protected:
+    void SetUp() override {
+        lock_gifts::SetUp();
+        message_ = "000";
+    }
+    [[nodiscard]] static redis_client java_waits() { return listener(lock_channel(name)); }
+    void java_takes_it() {
+        ASSERT_EQ(number({"EXISTS", name}), 0);
+        redis({"HSET", name, java, "1"});
+        redis({"PEXPIRE", name, "30000"});
+    }
+    void java_releases_it() {
+        redis({"DEL", name});
+        redis({"PUBLISH", lock_channel(name), "0"});
+    }
+    [[nodiscard]] std::string whose_turn() { return text({"GET", lock_turn(name)}); }
+};
+
+TEST_F(lock_turns, a_release_is_the_turn_of_a_java_program_that_waits) {
+    auto javas = java_waits();
+    ASSERT_TRUE(granted(acquire(alice)));
+
+    EXPECT_EQ(release(alice), (numbers{1, 1}));
+
+    EXPECT_EQ(message(javas), "000");
+    for (const auto& answer : {acquire(alice), wish(bob)}) {
+        const auto refused = numbers_in(answer);
+        ASSERT_EQ(refused.size(), 3U);
+        EXPECT_EQ(refused[0], 0);
+        EXPECT_GT(refused[1], 0);
+        EXPECT_LE(refused[1], 200);
+        EXPECT_EQ(refused[2], 3);
+    }
+    EXPECT_EQ(number({"EXISTS", name}), 0);
+    EXPECT_GT(number({"PTTL", lock_turn(name)}), 0);
+}
+
+TEST_F(lock_turns, it_is_over_when_the_java_program_has_released_it) {
+    auto javas = java_waits();
+    ASSERT_TRUE(granted(acquire(alice)));
+    release(alice);
+    java_takes_it();
+    java_releases_it();
+    EXPECT_TRUE(busy(wish(bob))) << "one who has not heard of it";
+    turn_ = "4";
+    EXPECT_TRUE(busy(wish(bob))) << "that was another turn";
+    turn_ = "3";
+    EXPECT_TRUE(granted(wish(bob)));
+    EXPECT_EQ(whose_turn(), "seen");
+}
+
+TEST_F(lock_turns, it_is_over_when_somebody_sees_that_the_java_program_has_the_lock) {
+    auto javas = java_waits();
+    ASSERT_TRUE(granted(acquire(alice)));
+    release(alice);
+    java_takes_it();
+    EXPECT_TRUE(busy(acquire(bob)));
+    EXPECT_EQ(whose_turn(), "seen");
+    java_releases_it();
+    EXPECT_TRUE(granted(acquire(bob)));
+}
+
+TEST_F(lock_turns, it_is_over_when_nobody_comes_and_there_is_no_other_for_a_while) {
+    auto javas = java_waits();
+    ASSERT_TRUE(granted(acquire(alice)));
+    release(alice);
+    turn_ = "-3";
+    wait_until("the end of a turn", [&] { return wish(bob).items[0].integer == 1; });
+    EXPECT_EQ(whose_turn(), "missed");
+    release(bob);
+    EXPECT_TRUE(granted(acquire(carol)));
+    release(carol);
+    wait_until_gone(lock_turn(name));
+    ASSERT_TRUE(granted(acquire(alice)));
+    release(alice);
+    EXPECT_EQ(whose_turn(), "3");
+}
+
+TEST_F(lock_turns, there_is_none_where_only_ours_listen) {
+    auto ours = listener_of_ours(name);
+    auto more = listener_of_ours(name);
+    ASSERT_TRUE(granted(acquire(alice)));
+    EXPECT_EQ(release(alice), (numbers{1, 2}));
+    EXPECT_EQ(message(ours), "000");
+    EXPECT_EQ(whose_turn(), "");
+    EXPECT_TRUE(granted(acquire(bob)));
+}
+
+TEST_F(lock_turns, a_java_program_has_a_place_among_those_who_wait) {
+    auto alices = grants_of(alice);
+    auto bobs = grants_of(bob);
+    auto carols = grants_of(carol);
+    auto javas = java_waits();
+    ASSERT_TRUE(granted(acquire(alice)));
+    ASSERT_TRUE(busy(wish(bob)));
+    ASSERT_TRUE(busy(wish(carol)));
+    EXPECT_EQ(release(alice), released);
+    EXPECT_EQ(text({"HKEYS", name}), bob);
+    ASSERT_TRUE(busy(wish(alice)));
+
+    EXPECT_EQ(release(bob), (numbers{1, 1}));
+    EXPECT_EQ(message(javas), "000");
+    EXPECT_EQ(whose_turn(), "3");
+    EXPECT_EQ(number({"LLEN", wishes}), 2) << "carol and alice keep theirs";
+    EXPECT_GT(number({"PTTL", wishes}), 0);
+    java_takes_it();
+    ASSERT_TRUE(busy(wish(carol)));
+    java_releases_it();
+    ASSERT_TRUE(granted(wish(carol)));
+    EXPECT_EQ(release(carol), released);
+    EXPECT_TRUE(text({"LINDEX", wishes, "0"}).starts_with("others")) << "and the next is Java's";
+}
+
+/// Ours are quicker when a Java program releases it, so they get every other turn.
+TEST_F(lock_turns, where_java_has_as_many_processes_as_ours_every_release_of_ours_is_theirs) {
+    auto bobs = grants_of(bob);
+    auto one = java_waits();
+    auto two = java_waits();
+    auto ours = listener_of_ours(name);
+    ASSERT_TRUE(granted(acquire(alice)));
+    ASSERT_TRUE(busy(wish(bob)));
+    EXPECT_EQ(release(alice), (numbers{1, 3}));
+    EXPECT_EQ(message(two), "000");
+    EXPECT_EQ(whose_turn(), "3");
+    EXPECT_EQ(number({"EXISTS", name}), 0);
+}
+
+TEST_F(lock_turns, a_place_is_given_up_when_no_java_program_waits_any_more) {
+    auto bobs = grants_of(bob);
+    auto carols = grants_of(carol);
+    {
+        auto javas = java_waits();
+        ASSERT_TRUE(granted(acquire(alice)));
+        ASSERT_TRUE(busy(wish(bob)));
+        release(alice);
+    }
+    wait_until("the end of a connection", [&] {
+        return redis({"PUBSUB", "NUMSUB", lock_channel(name)}).items.at(1).integer == 0;
+    });
+    ASSERT_TRUE(busy(wish(carol)));
+    EXPECT_EQ(release(bob), released);
+    EXPECT_EQ(text({"HKEYS", name}), carol);
+    EXPECT_EQ(whose_turn(), "");
+}
+
+TEST_F(lock_turns, a_process_does_not_keep_the_lock_among_its_threads_while_a_java_program_waits) {
+    auto bobs = grants_of(bob);
+    ASSERT_TRUE(granted(acquire(alice)));
+    ASSERT_TRUE(busy(wish(bob, {.count = 5})));
+    auto javas = java_waits();
+    release(alice);
+    EXPECT_EQ(message(bobs), granted_text(bob, last_token()));
+    redis({"DEL", name});
+    EXPECT_EQ(numbers_in(wish(carol, {.count = 5})).at(2), 1);
+}
+
+/// It has the lock, or is about to wait again.
+TEST_F(lock_turns, nor_a_moment_after_a_java_program_had_it) {
+    auto bobs = grants_of(bob);
+    redis({"SET", lock_turn(name), "seen", "PX", "1000"});
+    ASSERT_EQ(numbers_in(wish(alice, {.count = 5})).at(2), 1);
+    ASSERT_TRUE(busy(wish(bob, {.count = 5})));
+    release(alice);
+    EXPECT_EQ(message(bobs), granted_text(bob, last_token()));
+}
+
+TEST_F(lock_turns, several_locks_together_are_not_taken_either) {
+    auto javas = java_waits();
+    ASSERT_TRUE(granted(acquire(alice)));
+    release(alice);
+    const auto together = [&] {
+        return run(scripts::lock_acquire_all(), {name, holds, token_counter(), lock_turn(name)},
+                   {"0", since, bob, text_of(long_ttl), "1", "0"});
+    };
+    const auto refused = numbers_in(together());
+    EXPECT_EQ(refused[0], 0);
+    EXPECT_LE(refused[2], 200);
+    wait_until("the end of a turn", [&] { return together().items[0].integer == 1; });
 }
 
 }  // namespace

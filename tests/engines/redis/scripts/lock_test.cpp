@@ -11,7 +11,7 @@ const std::string revocation = revocation_key(name);
 class lock_scripts : public script_test {
 protected:
     redis_reply acquire(const std::string& owner, const terms& asked = {}) {
-        return run(scripts::lock_acquire(), {name, holds, token_counter()},
+        return run(scripts::lock_acquire(), {name, holds, token_counter(), lock_turn(name)},
                    {owner, text_of(asked.ttl), text_of(asked.count), text_of(asked.floor), since});
     }
     numbers release(const std::string& owner, std::int64_t linger = 0) {

@@ -24,7 +24,8 @@ protected:
     }
 
     redis_reply lock(const std::string& owner) {
-        return run(scripts::lock_acquire(), {name, holds, token_counter()}, terms_of(owner));
+        return run(scripts::lock_acquire(), {name, holds, token_counter(), lock_turn(name)},
+                   terms_of(owner));
     }
     redis_reply fair(const std::string& owner) {
         return run(scripts::fair_acquire(),

@@ -31,8 +31,9 @@ protected:
     }
 
     std::string lock(const std::string& owner) {
-        return text_of(token_of(run(scripts::lock_acquire(), {name, holds, token_counter()},
-                                    {owner, text_of(long_ttl), "1", "0", since})));
+        return text_of(
+            token_of(run(scripts::lock_acquire(), {name, holds, token_counter(), lock_turn(name)},
+                         {owner, text_of(long_ttl), "1", "0", since})));
     }
     std::string read(const std::string& owner) {
         return text_of(

@@ -7,7 +7,8 @@ class token_scripts : public script_test {
 protected:
     std::int64_t take(std::int64_t count = 1, std::int64_t floor = 0) {
         const auto lock = "lock" + text_of(++locks_);
-        return token_of(run(scripts::lock_acquire(), {lock, holds_key(lock), token_counter()},
+        return token_of(run(scripts::lock_acquire(),
+                            {lock, holds_key(lock), token_counter(), lock_turn(lock)},
                             {alice, text_of(long_ttl), text_of(count), text_of(floor), since}));
     }
     std::int64_t now_in_microseconds() { return now() * 1000; }
@@ -72,7 +73,7 @@ TEST_F(token_scripts, the_floor_itself_is_not_handed_out) {
 
 TEST_F(token_scripts, a_counter_that_is_no_number_changes_nothing) {
     redis({"SET", token_counter(), "x"});
-    const auto reply = run(scripts::lock_acquire(), {"lock", "holds", token_counter()},
+    const auto reply = run(scripts::lock_acquire(), {"lock", "holds", token_counter(), "turn"},
                            {alice, "1000", "1", "0", since});
     EXPECT_TRUE(reply.is_error());
     EXPECT_EQ(text({"KEYS", "*"}), token_counter());

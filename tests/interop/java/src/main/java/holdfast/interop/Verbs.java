@@ -27,6 +27,8 @@ import org.redisson.api.RedissonClient;
  *     latch
  *         set NAME N, down NAME, await NAME WAIT, count NAME
  *     count OBJECT NAME KEY TIMES      adds one to KEY by GET and SET, TIMES times, inside OBJECT NAME
+ *     share OBJECT NAME HOLD FOR       takes OBJECT NAME again and again for FOR, each time for HOLD;
+ *                                      answers how often, and the longest wait
  *     self                             this thread's holder id
  *     parked THREAD                    whether it sleeps until it is told of a release
  * </pre>
@@ -50,6 +52,7 @@ final class Verbs {
             case "self" -> holderId();
             case "parked" -> isParked(threads.get(command.get(1)));
             case "count" -> count(command);
+            case "share" -> share(command);
             case "semaphore" -> semaphore(command);
             case "permits" -> permits(command);
             case "latch" -> latch(command);
@@ -177,6 +180,24 @@ final class Verbs {
             leave(object, name, permit);
         }
         return times;
+    }
+
+    private Object share(List<String> command) throws InterruptedException {
+        var object = command.get(1);
+        var name = command.get(2);
+        long hold = number(command, 3, 1);
+        long end = System.nanoTime() + MILLISECONDS.toNanos(number(command, 4, 1000));
+        long times = 0;
+        long longest = 0;
+        while (System.nanoTime() < end) {
+            long asked = System.nanoTime();
+            var permit = enter(object, name);
+            longest = Math.max(longest, System.nanoTime() - asked);
+            Thread.sleep(hold);
+            leave(object, name, permit);
+            ++times;
+        }
+        return times + " " + longest / 1_000_000;
     }
 
     /** The id of the permit it took, if that is what it took. */

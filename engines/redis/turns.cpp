@@ -1,0 +1,49 @@
+#include <redis/turns.hpp>
+
+namespace holdfast::engines::redis {
+
+void turns::watch(const std::string& key) {
+    const std::lock_guard lock{guard_};
+    watched_[key] = {};
+}
+
+void turns::forget(const std::string& key) {
+    const std::lock_guard lock{guard_};
+    watched_.erase(key);
+}
+
+void turns::heard(const std::string& key, std::string_view message) {
+    if (message.empty() || message.find_first_not_of('0') != std::string_view::npos) {
+        return;
+    }
+    const std::lock_guard lock{guard_};
+    const auto found = watched_.find(key);
+    if (found == watched_.end()) {
+        return;
+    }
+    if (message.size() == 1) {
+        found->second.over = true;
+    } else {
+        found->second = {static_cast<int>(message.size()), false};
+    }
+}
+
+void turns::refused(const std::string& key, int number) {
+    const std::lock_guard lock{guard_};
+    const auto found = watched_.find(key);
+    // Of one that is known it may have been heard meanwhile that it is over.
+    if (found != watched_.end() && found->second.number != number) {
+        found->second = {number, false};
+    }
+}
+
+int turns::claim(const std::string& key) const {
+    const std::lock_guard lock{guard_};
+    const auto found = watched_.find(key);
+    if (found == watched_.end()) {
+        return 0;
+    }
+    return found->second.over ? found->second.number : -found->second.number;
+}
+
+}  // namespace holdfast::engines::redis

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+namespace holdfast::engines::redis {
+
+/// What a client knows of the turns of others: clients of another library, Redisson's, that wait for a
+/// plain lock. While it is their turn, a free lock is theirs alone; the scripts see to it that ours do
+/// not take it. A message of several zeros on the lock's channel may announce such a turn, and how many
+/// they are is its number. A single zero is a release by the others: their turn is over.
+///
+///     none ── zeros, refused ──▶ theirs ── zero ──▶ over
+///                                  ▲                 │
+///                                  └── zeros, refused because of another ─┘
+///
+/// Thread safety: all functions may be called from any thread.
+class turns {
+public:
+    /// From now on, and until `forget`, turns at this lock are kept in mind.
+    void watch(const std::string& key);
+    void forget(const std::string& key);
+
+    /// A message came on the lock's channel.
+    void heard(const std::string& key, std::string_view message);
+    /// The store refused us because of this turn.
+    void refused(const std::string& key, int number);
+    /// For the next question: the number of the turn that is over; negative: of one that may not be; 0:
+    /// none is known.
+    [[nodiscard]] int claim(const std::string& key) const;
+
+private:
+    struct turn {
+        int number{};
+        bool over{};
+    };
+
+    mutable std::mutex guard_;
+    std::map<std::string, turn, std::less<>> watched_;
+};
+
+}  // namespace holdfast::engines::redis
