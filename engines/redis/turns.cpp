@@ -40,10 +40,7 @@ void turns::refused(const std::string& key, int number) {
 int turns::claim(const std::string& key) const {
     const std::lock_guard lock{guard_};
     const auto found = watched_.find(key);
-    if (found == watched_.end()) {
-        return 0;
-    }
-    return found->second.over ? found->second.number : -found->second.number;
+    return found != watched_.end() && found->second.over ? found->second.number : 0;
 }
 
 }  // namespace holdfast::engines::redis

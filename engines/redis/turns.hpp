@@ -28,8 +28,7 @@ public:
     void heard(const std::string& key, std::string_view message);
     /// The store refused us because of this turn.
     void refused(const std::string& key, int number);
-    /// For the next question: the number of the turn that is over; negative: of one that may not be; 0:
-    /// none is known.
+    /// For the next question: the number of the last turn, if it is known to be over; 0 otherwise.
     [[nodiscard]] int claim(const std::string& key) const;
 
 private:

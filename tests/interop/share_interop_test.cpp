@@ -92,7 +92,18 @@ TEST_P(share_interop, many_java_threads_beside_one_cpp_thread) {
     EXPECT_GE(4 * all[1].times, all[0].times + all[1].times);
 }
 
+/// Messages go another way there.
+class share_interop_cluster : public share_interop {
+protected:
+    [[nodiscard]] environment make_environment() const override { return cluster_of_three(); }
+};
+
+TEST_P(share_interop_cluster, one_java_thread_beside_two_cpp_processes) {
+    expect_fair(share(2, 1, 1));
+}
+
 HOLDFAST_WITH_EVERY_REDISSON(share_interop);
+INSTANTIATE_TEST_SUITE_P(redisson_4, share_interop_cluster, ::testing::Values("redisson-4"));
 
 }  // namespace
 

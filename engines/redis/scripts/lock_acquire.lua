@@ -3,31 +3,29 @@
 --
 -- KEYS  lock, holds, token counter, turn of the others; with a wish: list of wishes
 -- ARGV  owner, ttl in ms, number of tokens, token floor, since (ms, for display); if any: smallest
---       token wanted, the last turn of others that it knows of (0: none; negative: and it has heard of
---       no release since); with a wish: number of the question, how long the wish lasts in ms, publish
---       command, channel, channel of those of ours who listen
+--       token wanted, the last turn of others that it knows to be over (0: none); with a wish: number of
+--       the question, how long the wish lasts in ms, publish command, channel, channel of those of ours
+--       who listen
 -- Returns {1, first token, number of tokens}: fewer than wanted when others wait, so that a process
 --         does not keep the lock among its threads
 --         {0, ms until the lease in the way ends, 0 = unknown}
 --         {0, ms until the turn of the others ends, its number}
 --         error WRONGKIND
 -- include: exclusive
--- include: wishes
--- include: clock
--- include: turns
 
 local lock, holds, counter, turn, wishes = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local claim = claim_of(ARGV, ARGV[6])
-local owner, known_turn, question, lasts = claim.owner, ARGV[7], ARGV[8], ARGV[9]
-local publish, channel, listeners = ARGV[10], ARGV[11], ARGV[12]
+local owner, over, question, lasts = claim.owner, ARGV[7], ARGV[8], ARGV[9]
 
--- What is granted is not wished for any more.
-local function fulfilled(reply)
-    if question then
-        take_back_wish(owner, wishes)
-    end
-    return reply
+-- What happens most of the time comes first: what is defined below costs time in every run.
+local there = redis.call('EXISTS', lock, turn)
+if there == 0 and not question then
+    return grant_alone(claim, lock, holds, counter, {owner, '1'})
 end
+
+-- include: wishes
+-- include: clock
+-- include: turns
 
 -- One that asks again keeps its place. Without memory for it there is no wish.
 local function make_wish()
@@ -47,38 +45,43 @@ local function make_wish()
     end
 end
 
-local function grant(others_wait)
-    if others_wait then
-        claim.count = '1'
-    end
-    return fulfilled(grant_alone(claim, lock, holds, counter, {owner, '1'}))
-end
-
 local function others_listen()
+    local publish, channel, listeners = ARGV[10], ARGV[11], ARGV[12]
     local count = redis.pcall('PUBSUB', publish == 'spublish' and 'SHARDNUMSUB' or 'NUMSUB', channel,
         listeners)
     return not count.err and tonumber(count[2]) > tonumber(count[4])
 end
 
-local there = redis.call('EXISTS', lock, turn)
+-- What is granted is not wished for any more.
+local function fulfilled(reply)
+    if question then
+        take_back_wish(owner, wishes)
+    end
+    return reply
+end
+
 if there == 0 then
-    return grant(question and claim.count ~= '1' and others_listen())
+    if claim.count ~= '1' and others_listen() then
+        claim.count = '1'
+    end
+    return fulfilled(grant_alone(claim, lock, holds, counter, {owner, '1'}))
 end
 local kind = redis.call('TYPE', lock).ok
 if kind == 'none' then
     local state, left = redis.call('GET', turn), redis.call('PTTL', turn) - turn_kept_for
-    if left > 0 and known_turn ~= state then
+    if left > 0 and over ~= state then
         if question then
             make_wish()
         end
         return {0, left, tonumber(state)}
     end
-    local reply = grant(state ~= 'missed')
-    if known_turn == '-' .. state then
-        -- They had their time, and nobody has heard of them.
-        redis.call('SET', turn, 'missed', 'PX', turn_kept_for)
-    elseif tonumber(state) then
-        redis.call('SET', turn, 'seen', 'PX', turn_kept_for)
+    if state ~= 'missed' then
+        claim.count = '1'
+    end
+    local reply = fulfilled(grant_alone(claim, lock, holds, counter, {owner, '1'}))
+    if tonumber(state) then
+        -- If nobody saw them come, they may not be there.
+        redis.call('SET', turn, over == state and 'seen' or 'missed', 'PX', turn_kept_for)
     end
     return reply
 end
@@ -92,7 +95,7 @@ end
 if fields[1] then
     return fulfilled(grant_again(claim, lock, holds, counter))
 end
-if there == 2 and redis.call('PTTL', turn) > turn_kept_for then
+if there == 2 and tonumber(redis.call('GET', turn)) then
     redis.pcall('SET', turn, 'seen', 'PX', turn_kept_for)
 end
 if question then

@@ -497,7 +497,6 @@ TEST_F(lock_turns, it_is_over_when_nobody_comes_and_there_is_no_other_for_a_whil
     auto javas = java_waits();
     ASSERT_TRUE(granted(acquire(alice)));
     release(alice);
-    turn_ = "-3";
     wait_until("the end of a turn", [&] { return wish(bob).items[0].integer == 1; });
     EXPECT_EQ(whose_turn(), "missed");
     release(bob);
