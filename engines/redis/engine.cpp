@@ -277,7 +277,11 @@ void redis_engine::acquire_confirmed(acquire_request request, script_call script
          done = std::move(done)](connection::result result) mutable {
             auto reply =
                 read(result, [&](const value& answer) { return acquire_answer(answer, request); });
-            note_answer(request, reply.error.code);
+            if (reply.error.code == errc::outcome_unknown) {
+                unsettled_.add(request.owner, clock::now() + 2 * request.ttl);
+            } else {
+                unsettled_.remove(request.owner);
+            }
             if (reply.result != acquire_reply::outcome::granted) {
                 done(std::move(reply));
                 return;
@@ -293,36 +297,6 @@ void redis_engine::acquire_confirmed(acquire_request request, script_call script
             settle_unconfirmed(request, confirmed, how, std::move(done));
         },
         router::lane::confirmed);
-}
-
-void redis_engine::note_answer(const acquire_request& asked, errc outcome) {
-    if (outcome != errc::outcome_unknown) {
-        settled(asked.owner);
-        return;
-    }
-    const auto now = clock::now();
-    const std::lock_guard lock{guard_};
-    std::erase_if(unsettled_, [&](const auto& each) { return each.second <= now; });
-    // By then nobody tries to release it any more.
-    unsettled_[asked.owner] = now + 2 * asked.ttl;
-    unsettled_count_ = unsettled_.size();
-}
-
-router::lane redis_engine::lane_for_release(const owner_id& owner) {
-    if (unsettled_count_.load() == 0) {
-        return router::lane::common;
-    }
-    const std::lock_guard lock{guard_};
-    return unsettled_.contains(owner) ? router::lane::confirmed : router::lane::common;
-}
-
-/// The store has answered a later request of the same lane: the earlier ones are over.
-void redis_engine::settled(const owner_id& owner) {
-    if (unsettled_count_.load() > 0) {
-        const std::lock_guard lock{guard_};
-        unsettled_.erase(owner);
-        unsettled_count_ = unsettled_.size();
-    }
 }
 
 /// Gives back what too few replicas have, so that the refusal is true.
@@ -359,7 +333,7 @@ void redis_engine::release(release_request request, call how, completion<release
         if (reply.result == release_reply::outcome::failed) {
             leaves_locks_ = true;
         } else {
-            settled(owner);
+            unsettled_.remove(owner);
         }
         // Who hears a channel was counted, and we do so ourselves.
         if (kind != lock_kind::fair_mutex && reply.others_waiting > 0) {
@@ -367,7 +341,8 @@ void redis_engine::release(release_request request, call how, completion<release
         }
         done(std::move(reply));
     };
-    const auto lane = lane_for_release(request.owner);
+    const auto lane =
+        unsettled_.contains(request.owner) ? router::lane::confirmed : router::lane::common;
     auto script = release_call(request, key, dialect_);
     run(
         std::move(script), slot_for(key), how,

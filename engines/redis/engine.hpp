@@ -13,6 +13,7 @@
 #include <redis/topology/router.hpp>
 #include <redis/translation.hpp>
 #include <redis/turns.hpp>
+#include <redis/unsettled.hpp>
 #include <redis/watches.hpp>
 
 namespace holdfast::engines::redis {
@@ -63,9 +64,6 @@ private:
                            completion<acquire_reply> done);
     void settle_unconfirmed(const acquire_request& request, std::int64_t confirmed, call how,
                             completion<acquire_reply> done);
-    void note_answer(const acquire_request& asked, errc outcome);
-    [[nodiscard]] router::lane lane_for_release(const owner_id& owner);
-    void settled(const owner_id& owner);
     void write_card(std::chrono::milliseconds ttl);
     void take_leave();
     void listen_for_revocations();
@@ -107,10 +105,7 @@ private:
         std::optional<bool> listened{};
     };
     std::map<owner_id, place> in_line_;
-    /// Owners with a request in the confirmed lane that was not answered, and until when it matters.
-    /// Their releases go the same way: in the other lane they would overtake it.
-    std::map<owner_id, clock::time_point> unsettled_;
-    std::atomic<std::size_t> unsettled_count_{0};
+    unsettled_owners unsettled_;
     std::unique_ptr<watches::listening> revocations_;
 };
 

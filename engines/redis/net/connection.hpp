@@ -38,7 +38,9 @@ struct server_facts {
 /// `errc::outcome_unknown`; its late answer is dropped, in order, and never taken for another's. One
 /// that was not written ends with `errc::store_unavailable`. A connection whose oldest answer is
 /// overdue for as long again as was allowed for it (at least 1 s, at most 5 s) counts as lost. When the
-/// connection is lost, requests that were written (even in part) end with `outcome_unknown`.
+/// connection is lost, requests that were written (even in part) end with `outcome_unknown`. They have
+/// taken effect before anything that is sent over the next connection does, or never will: the server
+/// is made to close the old one first, if the user may do that.
 ///
 /// Thread safety: all functions may be called from any thread. Completions run exactly once, with no
 /// lock held, and must not throw; from inside one (or an event) every `send` counts as one that must

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <atomic>
+#include <future>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -216,6 +217,40 @@ TEST(half_open_connection, a_subscriber_notices_it_and_subscribes_again) {
     admin other{redis.port()};
     other.command({"PUBLISH", "news", "hello"});
     EXPECT_TRUE(eventually([&] { return heard == 1; }));
+}
+
+TEST(hanging_server, callers_that_must_not_wait_are_not_held_up_by_it) {
+    const server redis;
+    std::vector<std::future<errc>> seen;
+    std::promise<errc> blocked;
+    std::jthread reads;
+    clock::duration longest{};
+    {
+        connection connected{redis.where(), {}, {}, {}};
+        connection connecting{redis.where(), {}, {}, {}};
+        ASSERT_EQ(ask(connected, {"PING"}).error.code, errc{});
+        redis.stop();
+        // Somebody else waits for an answer, and reads for all.
+        reads = std::jthread{[&] { blocked.set_value(ask(connected, {"PING"}, patience).error.code); }};
+        ASSERT_TRUE(eventually([&] { return connected.commands_sent() == 2; }));
+        // More than the buffers of both ends take.
+        const std::string much(std::size_t{16} << 20U, 'x');
+        for (auto* each : {&connected, &connected, &connecting, &connecting}) {
+            const auto before = clock::now();
+            const auto ended = std::make_shared<std::promise<errc>>();
+            seen.push_back(ended->get_future());
+            each->send(command({"SET", "key", much}),
+                       {clock::now() + 2 * patience, caller::must_not_block},
+                       [ended](const connection::result& got) { ended->set_value(got.error.code); });
+            longest = std::max(longest, clock::now() - before);
+        }
+    }
+    EXPECT_LT(longest, patience / 4);
+    for (auto& each : seen) {
+        EXPECT_EQ(each.get(), errc::shut_down);
+    }
+    EXPECT_EQ(blocked.get_future().get(), errc::shut_down);
+    redis.resume();
 }
 
 }  // namespace
