@@ -7,13 +7,12 @@
 #include <local/wake_map.hpp>
 #include <system_error>
 #include <thread>
+#include <threading/primitives.hpp>
 
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace holdfast::engines::local {
@@ -31,8 +30,8 @@ constexpr std::uint64_t reserved_entry = 1;
 /// A waiter that found no entry: it is not counted, but always woken.
 constexpr std::size_t no_place = places;
 
-using word32 = std::atomic<std::uint32_t>;
-using word64 = std::atomic<std::uint64_t>;
+using word32 = threading::atomic<std::uint32_t>;
+using word64 = threading::atomic<std::uint64_t>;
 static_assert(word32::is_always_lock_free && word64::is_always_lock_free && sizeof(word32) == 4);
 
 struct waiter {
@@ -252,8 +251,13 @@ void wake_map::forget_dead_waiters() noexcept {
             continue;
         }
         // Another has tidied up before us and a living waiter has the entry. It may have missed
-        // something while it was hidden.
-        key.store(dead_key);
+        // something while it was hidden. If it has left meanwhile, the entry is not ours any more.
+        std::uint64_t hidden = reserved_entry;
+        if (threading::planted("a hidden entry is put back by a plain store")) {
+            key.store(dead_key);
+        } else {
+            key.compare_exchange_strong(hidden, dead_key);
+        }
         announce(dead_key);
     }
 }
@@ -287,12 +291,14 @@ std::uint32_t wake_map::word() const noexcept {
 }
 
 void wake_map::sleep(std::uint32_t seen) const noexcept {
-    ::syscall(SYS_futex, &map_->word, FUTEX_WAIT, seen, nullptr, nullptr, 0);
+    threading::sleep_while(&map_->word, seen, threading::reach::host);
 }
 
 void wake_map::wake_sleepers() noexcept {
-    map_->word.fetch_add(1);
-    ::syscall(SYS_futex, &map_->word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+    if (!threading::planted("sleepers are woken for the same word")) {
+        map_->word.fetch_add(1);
+    }
+    threading::wake(&map_->word, INT_MAX, threading::reach::host);
 }
 
 }  // namespace holdfast::engines::local

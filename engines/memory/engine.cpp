@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <threading/primitives.hpp>
 
 namespace holdfast::engines {
 
@@ -50,7 +51,7 @@ struct watch_entry {
 struct shared_store {
     explicit shared_store(std::uint64_t token_floor) : model{token_floor} {}
 
-    std::mutex mutex;
+    threading::mutex mutex;
     store_model model;
     std::set<std::shared_ptr<member>> members;
     std::map<std::pair<std::uint64_t, std::uint64_t>, holder_card> cards;

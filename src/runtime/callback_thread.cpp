@@ -1,5 +1,6 @@
 #include <runtime/callback_thread.hpp>
 
+#include <mutex>
 #include <utility>
 
 namespace holdfast::detail {
@@ -13,7 +14,7 @@ callback_thread::~callback_thread() {
     std::unique_lock lock{state_->guard};
     state_->closing = true;
     state_->changed.notify_one();
-    const bool called_back = thread_.get_id() == std::this_thread::get_id();
+    const bool called_back = thread_.get_id() == threading::this_thread::get_id();
     if (!called_back && state_->ended.wait_for(lock, patience, [this] { return state_->over; })) {
         lock.unlock();
         thread_.join();
@@ -33,7 +34,9 @@ void callback_thread::post(std::function<void()> callback) {
         }
         state_->queue.push_back(std::move(callback));
     }
-    state_->changed.notify_one();
+    if (!threading::planted("a callback is queued in silence")) {
+        state_->changed.notify_one();
+    }
 }
 
 void callback_thread::run(const std::shared_ptr<shared_state>& state) {

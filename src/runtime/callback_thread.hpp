@@ -1,13 +1,12 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
-#include <thread>
+
+#include <threading/primitives.hpp>
 
 namespace holdfast::detail {
 
@@ -33,9 +32,9 @@ public:
 
 private:
     struct shared_state {
-        std::mutex guard;
-        std::condition_variable changed;
-        std::condition_variable ended;
+        threading::mutex guard;
+        threading::condition_variable changed;
+        threading::condition_variable ended;
         std::deque<std::function<void()>> queue;
         bool closing{};
         bool over{};
@@ -46,7 +45,7 @@ private:
     const std::size_t most_;
     // Shared with the thread, which may outlive us.
     std::shared_ptr<shared_state> state_;
-    std::thread thread_;
+    threading::thread thread_;
 };
 
 }  // namespace holdfast::detail

@@ -4,58 +4,57 @@
 #include <cerrno>
 #include <system_error>
 
-#include <linux/futex.h>
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 namespace holdfast::detail {
 
-static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t),
+static_assert(sizeof(threading::atomic<std::uint32_t>) == sizeof(std::uint32_t),
               "a futex is a bare 32-bit word");
 
-doorbell::doorbell() : descriptor_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)} {
+doorbell::doorbell() : descriptor_{threading::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)} {
     if (descriptor_ < 0) {
         throw std::system_error{errno, std::generic_category(), "eventfd"};
     }
 }
 
 doorbell::~doorbell() {
-    ::close(descriptor_);
+    threading::close(descriptor_);
 }
 
 void doorbell::ring() const noexcept {
-    ::eventfd_write(descriptor_, 1);
+    threading::eventfd_write(descriptor_, 1);
 }
 
 void doorbell::silence() const noexcept {
     ::eventfd_t rung{};
-    ::eventfd_read(descriptor_, &rung);
+    threading::eventfd_read(descriptor_, &rung);
 }
 
 void parking_spot::park() noexcept {
     std::uint32_t expected = empty;
     if (state_.compare_exchange_strong(expected, asleep, std::memory_order_acquire)) {
         while (state_.load(std::memory_order_acquire) == asleep) {
-            ::syscall(SYS_futex, &state_, FUTEX_WAIT_PRIVATE, static_cast<std::uint32_t>(asleep),
-                      nullptr, nullptr, 0);
+            threading::sleep_while(&state_, asleep);
         }
     }
     // Taken by a read-modify-write: a plain store could reach the others after we have looked at what
     // they had to say, and wipe out a second wake-up that came in between.
+    if (threading::planted("a wake-up is taken by a plain store")) {
+        state_.store(empty, std::memory_order_release);
+        return;
+    }
     state_.exchange(empty, std::memory_order_acq_rel);
 }
 
 bool parking_spot::park_at(int descriptor, const doorbell& bell) noexcept {
     bell_.store(&bell, std::memory_order_relaxed);
     std::uint32_t expected = empty;
-    if (!state_.compare_exchange_strong(expected, at_descriptor, std::memory_order_acq_rel)) {
+    if (threading::planted("at the descriptor without a look")) {
+        state_.store(at_descriptor, std::memory_order_release);
+    } else if (!state_.compare_exchange_strong(expected, at_descriptor, std::memory_order_acq_rel)) {
         return false;
     }
     std::array<::pollfd, 2> watched{{{.fd = bell.descriptor(), .events = POLLIN, .revents = 0},
                                      {.fd = descriptor, .events = POLLIN, .revents = 0}}};
-    const bool any = ::poll(watched.data(), watched.size(), -1) > 0;
+    const bool any = threading::poll(watched.data(), watched.size(), -1) > 0;
     expected = at_descriptor;
     state_.compare_exchange_strong(expected, empty, std::memory_order_acq_rel);
     if (any && watched[0].revents != 0) {
@@ -66,9 +65,9 @@ bool parking_spot::park_at(int descriptor, const doorbell& bell) noexcept {
 
 void parking_spot::unpark() noexcept {
     const auto before = state_.exchange(woken, std::memory_order_acq_rel);
-    if (before == asleep) {
-        ::syscall(SYS_futex, &state_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
-    } else if (before == at_descriptor) {
+    if (before == asleep && !threading::planted("a sleeper is not woken")) {
+        threading::wake(&state_, 1);
+    } else if (before == at_descriptor && !threading::planted("the bell is not rung")) {
         bell_.load(std::memory_order_relaxed)->ring();
     }
 }

@@ -1,7 +1,8 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
+
+#include <threading/primitives.hpp>
 
 namespace holdfast::detail {
 
@@ -40,8 +41,8 @@ public:
 
 private:
     enum : std::uint32_t { empty, woken, asleep, at_descriptor };
-    std::atomic<std::uint32_t> state_{empty};
-    std::atomic<const doorbell*> bell_{};
+    threading::atomic<std::uint32_t> state_{empty};
+    threading::atomic<const doorbell*> bell_{};
 };
 
 }  // namespace holdfast::detail

@@ -29,7 +29,7 @@ class release_tally;
 /// Drives the core for one client: gives it the time, the store's answers and the callers' wishes, and
 /// does what it says.
 ///
-/// Threads: callers' own, a timer, the notifier's, and whatever the engine has. One mutex guards the core;
+/// Threads: callers' own, a timer, a notifier, and whatever the engine has. One mutex guards the core;
 /// it is never held while the engine or foreign code runs. A caller that waits does its own errands:
 /// requests to the store on its behalf run on its thread, so an uncontended lock costs no thread
 /// switch.
@@ -197,14 +197,14 @@ private:
     std::vector<std::unique_ptr<doorbell>> bells_;
     std::vector<const doorbell*> free_bells_;
 
-    std::mutex watch_guard_;
+    threading::mutex watch_guard_;
     std::map<std::string, std::unique_ptr<engines::subscription>> watches_;
 
     /// Stopped when the client shuts down, for those who wait for a latch.
     std::stop_source closing_;
     std::atomic<std::uint64_t> requests_{0};
-    std::atomic<bool> closed_{false};
-    std::atomic<std::uint32_t> engine_users_{0};
+    threading::atomic<bool> closed_{false};
+    threading::atomic<std::uint32_t> engine_users_{0};
     std::optional<notifier> notifier_;
     std::optional<timer_thread> timer_;
 };

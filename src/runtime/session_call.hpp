@@ -19,11 +19,11 @@ struct session::call {
     /// engine then, so its requests are sent by the engine's own threads.
     bool may_leave{};
     /// It is about to be this call's turn.
-    std::atomic<bool> standing_by{false};
+    threading::atomic<bool> standing_by{false};
     /// The lock is free for this call, if it is quick.
-    std::atomic<bool> offered{false};
+    threading::atomic<bool> offered{false};
     /// Whether there are errands, which the session's mutex guards.
-    std::atomic<bool> sent_for{false};
+    threading::atomic<bool> sent_for{false};
     std::vector<deed> errands;
     /// Not null: what it asks for goes here, to be sent together with what others ask for.
     core::joint_question* together{};
@@ -31,7 +31,7 @@ struct session::call {
     /// As whom it has asked the store, if it has.
     std::optional<owner_id> asked_as{};
     // The answer: written before `done` is set, read after.
-    std::atomic<bool> done{false};
+    threading::atomic<bool> done{false};
     failure error;
     std::shared_ptr<hold> taken;
     release_outcome outcome{release_outcome::unknown};

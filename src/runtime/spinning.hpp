@@ -1,28 +1,20 @@
 #pragma once
 
-#include <mutex>
-#include <thread>
-
 #include <holdfast/clock.hpp>
+#include <threading/primitives.hpp>
 
 namespace holdfast::detail {
-
-/// On one processor whoever spins keeps the other from running.
-[[nodiscard]] inline bool worth_spinning() noexcept {
-    static const bool several = std::thread::hardware_concurrency() > 1;
-    return several;
-}
 
 /// Looks again and again for a few microseconds, which costs less than falling asleep and being
 /// woken, but lets anybody else run first.
 template <class Condition>
 void yield_until(const Condition& met) {
-    if (!worth_spinning()) {
+    if (!threading::worth_spinning()) {
         return;
     }
     const auto until = clock::now() + std::chrono::microseconds{50};
     while (!met() && clock::now() < until) {
-        std::this_thread::yield();
+        threading::this_thread::yield();
     }
 }
 
@@ -30,7 +22,7 @@ void yield_until(const Condition& met) {
 class spinning_mutex {
 public:
     void lock() {
-        for (int i = 0; i < 200 && worth_spinning(); ++i) {
+        for (int i = 0; i < 200 && threading::worth_spinning(); ++i) {
             if (mutex_.try_lock()) {
                 return;
             }
@@ -50,7 +42,7 @@ private:
 #endif
     }
 
-    std::mutex mutex_;
+    threading::mutex mutex_;
 };
 
 }  // namespace holdfast::detail

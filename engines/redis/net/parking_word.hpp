@@ -1,17 +1,14 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <ctime>
 
 #include <holdfast/clock.hpp>
+#include <threading/primitives.hpp>
 
-#include <linux/futex.h>
 #include <sched.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 namespace holdfast::engines::redis {
 
@@ -49,9 +46,13 @@ public:
         }
         const ::timespec limit{.tv_sec = static_cast<std::time_t>(left.count() / 1'000'000'000),
                                .tv_nsec = static_cast<long>(left.count() % 1'000'000'000)};
-        ::syscall(SYS_futex, &word_, FUTEX_WAIT_PRIVATE, static_cast<std::uint32_t>(state::asleep),
-                  &limit, nullptr, 0);
+        threading::sleep_while(&word_, static_cast<std::uint32_t>(state::asleep),
+                               threading::reach::process, &limit);
         seen = state::asleep;
+        if (threading::planted("awake by a plain store")) {
+            word_.store(state::awake);
+            return state::awake;
+        }
         return word_.compare_exchange_strong(seen, state::awake) ? state::awake : seen;
     }
 
@@ -62,15 +63,13 @@ public:
 
     /// Only the address is used: it does no harm when the word has gone meanwhile, since everybody who
     /// sleeps on a futex must expect to be woken without reason.
-    static void wake(parking_word* sleeper) noexcept {
-        ::syscall(SYS_futex, sleeper, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
-    }
+    static void wake(parking_word* sleeper) noexcept { threading::wake(sleeper, 1); }
 
 private:
     static constexpr int turns_before_sleep = 2;
 
-    std::atomic<state> word_{state::awake};
-    static_assert(sizeof(std::atomic<state>) == sizeof(std::uint32_t));
+    threading::atomic<state> word_{state::awake};
+    static_assert(sizeof(threading::atomic<state>) == sizeof(std::uint32_t));
 };
 
 }  // namespace holdfast::engines::redis
