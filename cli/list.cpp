@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <boost/json.hpp>
+#include <set>
 
 #include "commands.hpp"
 #include "duration.hpp"
@@ -27,11 +28,16 @@ using std::chrono::system_clock;
 
 [[nodiscard]] std::vector<lock_info> all_locks(client& store, const std::string& prefix) {
     std::vector<lock_info> all;
+    std::set<std::string> names;
     std::string from;
     do {
         auto page = store.list(prefix, from);
-        all.insert(all.end(), std::make_move_iterator(page.locks.begin()),
-                   std::make_move_iterator(page.locks.end()));
+        for (auto& lock : page.locks) {
+            // A quorum may name a lock again on a later page.
+            if (names.insert(lock.name).second) {
+                all.push_back(std::move(lock));
+            }
+        }
         from = page.next;
     } while (!from.empty());
     return all;

@@ -9,6 +9,7 @@
 namespace holdfast::engines {
 
 std::unique_ptr<engine> open_local(std::string_view rest, const client_identity& identity);
+address_summary summarise_local(std::string_view rest);
 
 namespace local {
 
@@ -30,6 +31,12 @@ void set_error(std::vector<renew_reply>& replies, const failure& error) {
     for (renew_reply& reply : replies) {
         reply.error = error;
     }
+}
+
+/// Whichever way leads to the directory.
+std::string identity_of(const std::string& directory) {
+    std::error_code ignored;
+    return "local:" + std::filesystem::weakly_canonical(directory, ignored).string();
 }
 
 call_order::line line_of(std::string_view name) noexcept {
@@ -316,9 +323,11 @@ latch_reply local_engine::latch_now(const latch_request& request, clock::time_po
 
 /// Restarts do not matter here: what was granted is in the file.
 store_instance local_engine::instance(const std::string&) const {
-    std::error_code ignored;
-    const auto directory = address_.substr(address_.find(':') + 1);
-    return {"local:" + std::filesystem::weakly_canonical(directory, ignored).string(), {}};
+    return {store_identity(), {}};
+}
+
+std::string local_engine::store_identity() const {
+    return identity_of(address_.substr(address_.find(':') + 1));
 }
 
 std::unique_ptr<subscription> local_engine::watch(std::string name, lock_kind,
@@ -396,6 +405,11 @@ void local_engine::tell_client() {
 }
 
 }  // namespace local
+
+address_summary summarise_local(std::string_view rest) {
+    const auto directory = local::directory_of(rest);
+    return {local::identity_of(directory), "local:" + directory};
+}
 
 std::unique_ptr<engine> open_local(std::string_view rest, const client_identity& identity) {
     const std::string directory = local::prepare_directory(local::directory_of(rest));

@@ -31,6 +31,7 @@ public:
 
     [[nodiscard]] const guarantees& promises() const noexcept override { return promises_; }
     [[nodiscard]] const std::string& address() const noexcept override { return address_; }
+    [[nodiscard]] std::string store_identity() const override;
     void attach(client_callbacks callbacks) override;
 
     void acquire(acquire_request request, call how, completion<acquire_reply> done) override;

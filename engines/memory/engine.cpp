@@ -12,6 +12,7 @@
 namespace holdfast::engines {
 
 std::unique_ptr<engine> open_memory(std::string_view rest, const client_identity& identity);
+address_summary summarise_memory(std::string_view rest);
 
 namespace memory {
 
@@ -349,6 +350,11 @@ private:
 }  // namespace
 
 }  // namespace memory
+
+address_summary summarise_memory(std::string_view rest) {
+    const auto address = "memory:" + std::string{rest};
+    return {address, address};
+}
 
 std::unique_ptr<engine> open_memory(std::string_view rest, const client_identity& identity) {
     if (auto bad = rest.empty() ? failure{} : check_name(rest)) {

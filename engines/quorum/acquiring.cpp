@@ -52,7 +52,7 @@ void quorum_engine::acquire(acquire_request request, call how, completion<acquir
         return;
     }
     round_ptr what;
-    std::vector<std::pair<std::size_t, owner_id>> leftovers;
+    std::vector<leftover> leftovers;
     {
         const std::lock_guard lock{guard_};
         forget_now_and_then();
@@ -69,12 +69,10 @@ void quorum_engine::acquire(acquire_request request, call how, completion<acquir
         }
         what = prepare(std::move(request), how, std::move(done), of);
         of.asking = what;
-        leftovers = std::exchange(of.leftovers, {});
+        leftovers = take_leftovers(key);
         enqueue(what, what->machine.start());
     }
-    for (const auto& [member, owner] : leftovers) {
-        release_quietly(member, what->key, owner, what->request.mode, what->request.kind);
-    }
+    give_back(leftovers);
     member_answers answers{*this, how};
     perform(what);
     answers.await(

@@ -12,12 +12,14 @@ namespace holdfast::engines {
 std::unique_ptr<engine> make_quorum(std::vector<std::unique_ptr<engine>> members,
                                     const quorum_options& options) {
     std::vector<std::string> addresses;
-    addresses.reserve(members.size());
+    std::vector<std::string> identities;
     for (const auto& each : members) {
         addresses.push_back(each->address());
+        identities.push_back(each->store_identity());
     }
     return std::make_unique<quorums::quorum_engine>(std::move(members), options,
-                                                    quorums::text_of(options, addresses));
+                                                    quorums::text_of(options, addresses),
+                                                    quorums::identity_of(std::move(identities)));
 }
 
 }  // namespace holdfast::engines
@@ -117,12 +119,21 @@ std::string text_of(const quorum_options& options, const std::vector<std::string
     return text;
 }
 
+std::string identity_of(std::vector<std::string> members) {
+    std::sort(members.begin(), members.end());
+    std::string text = "quorum:";
+    for (const auto& each : members) {
+        text += std::to_string(each.size()) + ":" + each;
+    }
+    return text;
+}
+
 failure check_distinct(const std::vector<const engine*>& known) {
     for (std::size_t second = 1; second < known.size(); ++second) {
         for (std::size_t first = 0; first < second; ++first) {
             const auto& one = *known[first];
             const auto& other = *known[second];
-            if (one.address() == other.address()) {
+            if (one.address() == other.address() || one.store_identity() == other.store_identity()) {
                 return {errc::bad_configuration, one.address() + " is named twice; it has one vote"};
             }
             const auto id = one.instance({}).id;
@@ -136,9 +147,10 @@ failure check_distinct(const std::vector<const engine*>& known) {
 }
 
 quorum_engine::quorum_engine(std::vector<std::unique_ptr<engine>> members, quorum_options options,
-                             std::string address)
+                             std::string address, std::string identity)
     : options_{completed(std::move(options))},
       address_{std::move(address)},
+      identity_{std::move(identity)},
       members_{std::move(members)},
       suspects_(members_.size()),
       requests_until_sweep_{requests_between_sweeps} {

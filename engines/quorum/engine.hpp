@@ -54,11 +54,12 @@ struct listing;
 class quorum_engine final : public engine {
 public:
     quorum_engine(std::vector<std::unique_ptr<engine>> members, quorum_options options,
-                  std::string address);
+                  std::string address, std::string identity);
     ~quorum_engine() override;
 
     [[nodiscard]] const guarantees& promises() const noexcept override { return promises_; }
     [[nodiscard]] const std::string& address() const noexcept override { return address_; }
+    [[nodiscard]] std::string store_identity() const override { return identity_; }
     void attach(client_callbacks callbacks) override;
     void acquire(acquire_request request, call how, completion<acquire_reply> done) override;
     void renew(std::vector<renew_request> batch, call how,
@@ -118,6 +119,10 @@ private:
                            claim_mode mode, lock_kind kind);
     void release_quietly(std::size_t member, const hold_key& key, const owner_id& owner,
                          claim_mode mode, lock_kind kind);
+    [[nodiscard]] std::vector<leftover> take_leftovers(const hold_key& asking);
+    void give_back(const std::vector<leftover>& all);
+    void keep_leftover(leftover one, hold& of);
+    void keep_leftovers_of(giving_back& what);
     [[nodiscard]] std::chrono::milliseconds begin_letting_go(giving_back& what,
                                                              release_request& request);
     void release_answered(giving_back& what, std::size_t member, release_reply reply);
@@ -137,6 +142,7 @@ private:
 
     const quorum_options options_;
     const std::string address_;
+    const std::string identity_;
     std::vector<std::unique_ptr<engine>> members_;
     std::vector<std::string> names_;
     guarantees promises_;
@@ -145,6 +151,7 @@ private:
     mutable std::mutex guard_;
     std::vector<bool> suspects_;
     hold_table holds_;
+    std::vector<leftover> leftovers_;
     std::uint64_t last_token_{};
     std::uint32_t requests_until_sweep_;
 
@@ -207,6 +214,9 @@ bool quorum_engine::use(std::size_t member, const Call& what) {
 
 [[nodiscard]] std::string text_of(const quorum_options& options,
                                   const std::vector<std::string>& stores);
+
+/// A quorum's, from its members': the same in whatever order they are named.
+[[nodiscard]] std::string identity_of(std::vector<std::string> members);
 
 /// Why these cannot be members of one quorum; `known` are the engines that are open.
 [[nodiscard]] failure check_distinct(const std::vector<const engine*>& known);

@@ -35,6 +35,15 @@ struct giving_back {
     std::vector<failure> failures;
     completion<release_reply> done;
     std::uint64_t generation{};
+    /// As members know it.
+    owner_id owner{};
+    std::uint32_t attempt{};
+    claim_mode mode{};
+    lock_kind kind{};
+    /// Zero: what members do not confirm is left to them.
+    std::chrono::milliseconds ttl{};
+    /// Members that have not confirmed it.
+    std::vector<std::size_t> missed{};
     std::uint32_t others_waiting{};
     failure why_gone{};
     bool any_released{};
@@ -267,23 +276,82 @@ void quorum_engine::release_announced(std::size_t member, const hold_key& key, c
     }
 }
 
-/// Nobody waits for the answer. If there is none, the next request of the same owner tries again.
+/// Nobody waits for the answer. If there is none, a later request tries again.
 void quorum_engine::release_quietly(std::size_t member, const hold_key& key, const owner_id& owner,
                                     claim_mode mode, lock_kind kind) {
     release_request request{.name = key.first, .mode = mode, .owner = owner, .kind = kind};
     const auto deadline = now() + quiet_timeout;
     use(member, [&](engine& store) {
         store.release(std::move(request), {deadline, caller::must_not_block},
-                      [this, key, member, owner](const release_reply& reply) {
+                      [this, key, member, owner, mode, kind](const release_reply& reply) {
                           const std::lock_guard lock{guard_};
                           note_answer(member, reply.error);
                           const auto found = holds_.find(key);
-                          if (found != holds_.end() && reply.result == release_reply::outcome::failed &&
-                              found->second.leftovers.size() < members_.size()) {
-                              found->second.leftovers.emplace_back(member, owner);
+                          if (found != holds_.end() && reply.result == release_reply::outcome::failed) {
+                              keep_leftover({member, key, owner, mode, kind, found->second.forget_at},
+                                            found->second);
                           }
                       });
     });
+}
+
+/// What a later request gives back: all of its own owner's, and what is left on members that answer.
+/// Under the mutex.
+std::vector<leftover> quorum_engine::take_leftovers(const hold_key& asking) {
+    std::vector<leftover> due;
+    const auto when = now();
+    std::erase_if(leftovers_, [&](leftover& one) {
+        if (one.until <= when) {
+            return true;
+        }
+        const bool wanted = one.key == asking || !suspects_[one.member];
+        if (!wanted || due.size() == leftovers_at_once) {
+            return false;
+        }
+        due.push_back(std::move(one));
+        return true;
+    });
+    return due;
+}
+
+void quorum_engine::give_back(const std::vector<leftover>& all) {
+    for (const auto& one : all) {
+        release_quietly(one.member, one.key, one.owner, one.mode, one.kind);
+    }
+}
+
+/// Under the mutex.
+void quorum_engine::keep_leftover(leftover one, hold& of) {
+    if (member_owner(one.key.second, of.attempt) == one.owner) {
+        if (of.is != hold::state::idle || of.asking) {
+            return;  // asked for again, as the same owner: it is no leftover any more
+        }
+        ++of.attempt;
+    }
+    if (leftovers_.size() < most_leftovers) {
+        leftovers_.push_back(std::move(one));
+    }
+}
+
+/// A majority is free of it; the others are told again when they answer. Under the mutex.
+void quorum_engine::keep_leftovers_of(giving_back& what) {
+    const auto result = what.votes.result();
+    if (what.done || what.missed.empty() || what.ttl.count() == 0 ||
+        leftovers_.size() >= most_leftovers || (result != verdict::done && result != verdict::gone)) {
+        return;
+    }
+    auto [place, fresh] = holds_.try_emplace(what.key, members_.size());
+    auto& of = place->second;
+    const auto until = now() + what.ttl;
+    if (fresh) {
+        of.attempt = what.attempt;
+        of.forget_at = until;
+    } else if (of.forget_at != clock::time_point::max()) {
+        of.forget_at = std::max(of.forget_at, until);
+    }
+    for (const auto member : std::exchange(what.missed, {})) {
+        keep_leftover({member, what.key, what.owner, what.mode, what.kind, until}, of);
+    }
 }
 
 void quorum_engine::release(release_request request, call how, completion<release_reply> done) {
@@ -328,26 +396,29 @@ void quorum_engine::release(release_request request, call how, completion<releas
 
 /// From now on nothing makes the claim anew. The ttl that it had.
 std::chrono::milliseconds quorum_engine::begin_letting_go(giving_back& what, release_request& request) {
-    std::vector<std::pair<std::size_t, owner_id>> leftovers;
+    std::vector<leftover> leftovers;
     std::chrono::milliseconds ttl{std::chrono::hours{1}};
     {
         const std::lock_guard lock{guard_};
         request.owner = owner_at_members(what.key);
+        what.owner = request.owner;
+        what.mode = request.mode;
+        what.kind = request.kind;
         if (const auto found = holds_.find(what.key); found != holds_.end()) {
             auto& of = found->second;
             of.is = hold::state::letting_go;
             what.generation = ++of.generation;
             of.forget_at = now() + std::max(of.ttl, request.linger) + memory_of_attempts;
-            leftovers = std::exchange(of.leftovers, {});
+            what.attempt = of.attempt;
+            what.ttl = request.linger.count() == 0 ? of.ttl : std::chrono::milliseconds{};
             ttl = of.ttl.count() > 0 ? of.ttl : ttl;
             if (of.asking) {
                 of.asking->machine.stop_raising();
             }
         }
+        leftovers = take_leftovers(what.key);
     }
-    for (const auto& [member, owner] : leftovers) {
-        release_quietly(member, what.key, owner, request.mode, request.kind);
-    }
+    give_back(leftovers);
     return ttl;
 }
 
@@ -365,6 +436,10 @@ void quorum_engine::release_answered(giving_back& what, std::size_t member, rele
             keep_reason(what.why_gone, reply.error);
         } else {
             what.failures[member] = std::move(reply.error);
+        }
+        if (reply.result == outcome::failed) {
+            what.missed.push_back(member);
+            keep_leftovers_of(what);
         }
     }
     conclude(what);
@@ -393,6 +468,7 @@ void quorum_engine::conclude(giving_back& what) {
                          : release_reply{outcome::gone, what.others_waiting, what.why_gone};
         }
         finish = std::exchange(what.done, {});
+        keep_leftovers_of(what);
     }
     finish(std::move(answer));
 }

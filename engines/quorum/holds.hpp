@@ -62,8 +62,6 @@ struct hold {
     std::vector<bool> unsteady;
     /// Members that a request beside the rounds is just being sent to.
     std::vector<std::uint32_t> being_repaired;
-    /// What could not be given back when a round failed.
-    std::vector<std::pair<std::size_t, owner_id>> leftovers{};
     std::uint32_t splits{};
     bool lead_next{};
     clock::time_point forget_at{clock::time_point::max()};
@@ -78,5 +76,19 @@ inline constexpr std::chrono::seconds memory_of_attempts{10};
 
 using hold_key = std::pair<std::string, owner_id>;
 using hold_table = std::map<hold_key, hold>;
+
+/// A claim that a member did not confirm to be rid of. Its owner is never used again at a member: the
+/// hold's attempt has moved on, and is remembered for as long as this is.
+struct leftover {
+    std::size_t member{};
+    hold_key key;
+    owner_id owner;
+    claim_mode mode{};
+    lock_kind kind{};
+    clock::time_point until{};
+};
+/// More than this would only be there if a member is away for long, and end with their ttl.
+inline constexpr std::size_t most_leftovers = 1024;
+inline constexpr std::size_t leftovers_at_once = 32;
 
 }  // namespace holdfast::engines::quorums

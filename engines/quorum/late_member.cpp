@@ -52,8 +52,11 @@ private:
     std::shared_ptr<late_watch> what_;
 };
 
-late_member::late_member(std::string address, guarantees assumed, failure why)
-    : address_{std::move(address)}, assumed_{std::move(assumed)}, why_{std::move(why)} {}
+late_member::late_member(std::string address, std::string identity, guarantees assumed, failure why)
+    : address_{std::move(address)},
+      identity_{std::move(identity)},
+      assumed_{std::move(assumed)},
+      why_{std::move(why)} {}
 
 late_member::~late_member() = default;
 

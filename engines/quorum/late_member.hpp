@@ -17,7 +17,7 @@ namespace holdfast::engines::quorums {
 /// Thread safety: as every engine; `adopt` and `explain` may be called beside everything else.
 class late_member final : public engine {
 public:
-    late_member(std::string address, guarantees assumed, failure why);
+    late_member(std::string address, std::string identity, guarantees assumed, failure why);
     ~late_member() override;
 
     /// The store is there. Watches begin to flow.
@@ -27,6 +27,7 @@ public:
 
     [[nodiscard]] const guarantees& promises() const noexcept override { return assumed_; }
     [[nodiscard]] const std::string& address() const noexcept override { return address_; }
+    [[nodiscard]] std::string store_identity() const override { return identity_; }
     void attach(client_callbacks callbacks) override;
     void acquire(acquire_request request, call how, completion<acquire_reply> done) override;
     void renew(std::vector<renew_request> batch, call how,
@@ -51,6 +52,7 @@ private:
     void refuse(const completion<Reply>& done) const;
 
     const std::string address_;
+    const std::string identity_;
     const guarantees assumed_;
     mutable std::mutex guard_;
     failure why_;

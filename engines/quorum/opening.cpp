@@ -18,6 +18,7 @@
 namespace holdfast::engines {
 
 std::unique_ptr<engine> open_quorum(std::string_view rest, const client_identity& identity);
+address_summary summarise_quorum(std::string_view rest);
 
 std::unique_ptr<engine> open_quorum(std::string_view rest, const client_identity& identity) {
     return open_quorum(quorums::parse_quorum(rest), identity);
@@ -60,8 +61,12 @@ void parse_option(std::string_view text, quorum& result) {
     } else if (name == "restart_grace") {
         result.restart_grace = parse_duration(name, value);
     } else {
-        refuse("there is no option \"" + std::string{name} +
-               "\"; there are member_timeout, drift and restart_grace");
+        // Anything else may be a part of a password with white space in it.
+        const bool plain = equals != std::string_view::npos &&
+                           std::all_of(name.begin(), name.end(),
+                                       [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; });
+        refuse((plain ? "there is no option \"" + std::string{name} + "\"" : "this is no option") +
+               "; there are member_timeout, drift and restart_grace");
     }
 }
 
@@ -86,13 +91,13 @@ struct attempt {
 };
 
 /// What went wrong, without what is said around it: whose store it is, and the kind of error.
-[[nodiscard]] std::string reason_in(const std::system_error& error, const std::string& address) {
+[[nodiscard]] std::string reason_in(const std::system_error& error, const std::string& shown) {
     std::string text = error.what();
     const auto ending = ": " + error.code().message();
     if (text.ends_with(ending)) {
         text.resize(text.size() - ending.size());
     }
-    const auto introduction = without_secrets(address) + ": ";
+    const auto introduction = shown + ": ";
     const auto found = text.find(introduction);
     return found == std::string::npos ? text : text.substr(found + introduction.size());
 }
@@ -104,7 +109,7 @@ struct attempt {
     } catch (const std::system_error& error) {
         const bool ours = error.code().category() == error_category();
         result.why = {ours ? static_cast<errc>(error.code().value()) : errc::store_error,
-                      reason_in(error, address)};
+                      reason_in(error, summarise_address(address).shown)};
     } catch (const std::exception& error) {
         result.why = {errc::store_error, error.what()};
     }
@@ -153,6 +158,7 @@ public:
 
     [[nodiscard]] const guarantees& promises() const noexcept override { return inner_->promises(); }
     [[nodiscard]] const std::string& address() const noexcept override { return inner_->address(); }
+    [[nodiscard]] std::string store_identity() const override { return inner_->store_identity(); }
     void attach(client_callbacks callbacks) override { inner_->attach(std::move(callbacks)); }
     void acquire(acquire_request request, call how, completion<acquire_reply> done) override {
         inner_->acquire(std::move(request), how, std::move(done));
@@ -251,20 +257,42 @@ void check_attempts(const std::vector<attempt>& attempts, const std::vector<std:
     }
 }
 
+struct member_summaries {
+    std::vector<std::string> names;
+    std::vector<std::string> identities;
+};
+
+/// The same whether or not they can be opened.
+[[nodiscard]] member_summaries summarise_members(const quorum& stores) {
+    member_summaries all;
+    for (const auto& each : stores.stores) {
+        auto summary = summarise_address(each);
+        all.names.push_back(std::move(summary.shown));
+        all.identities.push_back(std::move(summary.identity));
+    }
+    return all;
+}
+
+[[nodiscard]] quorum_options options_of(const quorum& stores) {
+    return {stores.member_timeout, stores.drift, stores.restart_grace, {}};
+}
+
 void check_stores(const quorum& stores) {
     if (stores.stores.empty()) {
         refuse("name at least one store: quorum:redis://a redis://b redis://c");
     }
     std::set<std::string> distinct;
     for (const auto& each : stores.stores) {
-        if (!distinct.insert(each).second) {
-            refuse(without_secrets(each) + " is named twice; it has one vote");
+        const auto place = "store " + std::to_string(distinct.size() + 1) + " of the quorum";
+        if (each.find_first_of(" \t\n\r") != std::string::npos) {
+            refuse(place + " has white space in its address");
         }
         if (each.rfind("quorum:", 0) == 0) {
             refuse("a quorum cannot be a member of another");
         }
-        if (each.find_first_of(" \t\n\r") != std::string::npos) {
-            refuse(without_secrets(each) + " has white space in it");
+        const auto summary = summarise_address(each);
+        if (!distinct.insert(summary.identity).second) {
+            refuse(summary.shown + " is named twice; it has one vote");
         }
     }
     const bool sane = stores.restart_grace.count() >= 0 &&
@@ -291,29 +319,26 @@ quorum parse_quorum(std::string_view rest) {
     return result;
 }
 
-std::string without_secrets(std::string_view address) {
-    const auto slashes = address.find("://");
-    address = address.substr(0, address.find('?'));
-    if (slashes == std::string_view::npos) {
-        return std::string{address};
-    }
-    const auto at = address.rfind('@');
-    const auto host = at == std::string_view::npos ? slashes + 3 : at + 1;
-    return std::string{address.substr(0, slashes + 3)} + std::string{address.substr(host)};
-}
-
 }  // namespace holdfast::engines::quorums
 
 namespace holdfast::engines {
+
+address_summary summarise_quorum(std::string_view rest) {
+    const auto stores = quorums::parse_quorum(rest);
+    auto [names, identities] = quorums::summarise_members(stores);
+    return {quorums::identity_of(std::move(identities)),
+            quorums::text_of(quorums::options_of(stores), names)};
+}
 
 std::unique_ptr<engine> open_quorum(const quorum& stores, const client_identity& identity) {
     using namespace quorums;
     check_stores(stores);
     auto attempts = try_open_all(stores.stores, identity);
-    std::vector<std::string> names;
+    auto [names, identities] = summarise_members(stores);
     for (std::size_t index = 0; index < attempts.size(); ++index) {
-        const auto& one = attempts[index].store;
-        names.push_back(one ? one->address() : without_secrets(stores.stores[index]));
+        if (attempts[index].store) {
+            names[index] = attempts[index].store->address();
+        }
     }
     check_attempts(attempts, names);
     const auto any = std::find_if(attempts.begin(), attempts.end(),
@@ -328,12 +353,14 @@ std::unique_ptr<engine> open_quorum(const quorum& stores, const client_identity&
             members.push_back(std::move(attempts[index].store));
             continue;
         }
-        auto late = std::make_unique<late_member>(names[index], assumed, attempts[index].why);
+        auto late = std::make_unique<late_member>(names[index], identities[index], assumed,
+                                                  attempts[index].why);
         missing.push_back({stores.stores[index], late.get()});
         members.push_back(std::move(late));
     }
-    const quorum_options options{stores.member_timeout, stores.drift, stores.restart_grace, {}};
-    auto whole = make_quorum(std::move(members), options);
+    const auto options = options_of(stores);
+    auto whole = std::make_unique<quorum_engine>(std::move(members), options, text_of(options, names),
+                                                 identity_of(std::move(identities)));
     if (missing.empty()) {
         return whole;
     }

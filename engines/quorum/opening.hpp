@@ -11,7 +11,4 @@ namespace holdfast::engines::quorums {
 /// restart_grace; values like 500ms, 30s, 2m, 1h. Throws `errc::bad_configuration`.
 [[nodiscard]] quorum parse_quorum(std::string_view rest);
 
-/// An address as it may be shown: without user, password and options.
-[[nodiscard]] std::string without_secrets(std::string_view address);
-
 }  // namespace holdfast::engines::quorums

@@ -45,7 +45,8 @@ struct revocation {
 };
 
 /// A page of a list, in the making: the names that one member knows, then those that only the next
-/// ones know.
+/// ones know. The lists of a majority name everything that a majority holds, so a member that cannot
+/// list is left out, and what it knows is listed with the others.
 struct listing {
     list_request request;
     call how;
@@ -78,17 +79,42 @@ const failure shut_down{errc::shut_down, "the client has been shut down"};
     return info && !info->holders.empty();
 }
 
-/// "<member>:<its own cursor>"
-[[nodiscard]] failure parse_cursor(const std::string& from, std::size_t members, listing& what) {
+/// "<member>!<member that could not list>…:<the member's own cursor>"
+[[nodiscard]] std::string cursor_of(const listing& what) {
+    std::string text = std::to_string(what.member);
+    for (std::size_t member = 0; member < what.failures.size(); ++member) {
+        if (what.failures[member]) {
+            text += "!" + std::to_string(member);
+        }
+    }
+    return text + ":" + what.cursor;
+}
+
+[[nodiscard]] failure parse_cursor(const std::string& from, listing& what) {
     if (from.empty()) {
         return {};
     }
+    const failure refusal{errc::invalid_argument, "this is not where a list of a quorum goes on"};
     const auto colon = from.find(':');
-    const auto* const end = from.data() + (colon == std::string::npos ? 0 : colon);
-    const auto [stopped, problem] = std::from_chars(from.data(), end, what.member);
-    if (colon == std::string::npos || problem != std::errc{} || stopped != end ||
-        what.member >= members) {
-        return {errc::invalid_argument, "this is not where a list of a quorum goes on"};
+    if (colon == std::string::npos) {
+        return refusal;
+    }
+    const auto* const end = from.data() + colon;
+    std::vector<std::size_t> numbers;
+    const auto* place = from.data();
+    for (bool more = true; more; ++place) {
+        std::size_t number{};
+        const auto [stopped, problem] = std::from_chars(place, end, number);
+        more = stopped != end;
+        if (problem != std::errc{} || (more && *stopped != '!') || number >= what.failures.size()) {
+            return refusal;
+        }
+        numbers.push_back(number);
+        place = stopped;
+    }
+    what.member = numbers.front();
+    for (auto each = numbers.begin() + 1; each != numbers.end(); ++each) {
+        what.failures[*each] = {errc::store_unavailable, "did not list its locks"};
     }
     what.cursor = from.substr(colon + 1);
     return {};
@@ -236,9 +262,10 @@ void quorum_engine::revocation_answered(revocation& what, std::size_t member, re
 
 void quorum_engine::list(list_request request, call how, completion<list_reply> done) {
     auto what = std::make_shared<listing>();
+    what->failures.resize(members_.size());
     auto bad = check_request(request, promises_);
     if (!bad) {
-        bad = parse_cursor(request.from, members_.size(), *what);
+        bad = parse_cursor(request.from, *what);
     }
     if (!bad) {
         bad = lateness(how);
@@ -253,7 +280,6 @@ void quorum_engine::list(list_request request, call how, completion<list_reply> 
     what->how = how;
     what->done = std::move(done);
     what->pages_left = 2 * members_.size();
-    what->failures.resize(members_.size());
     list_page(what);
 }
 
@@ -271,15 +297,19 @@ void quorum_engine::list_page(const std::shared_ptr<listing>& what) {
         return;
     }
     if (over || room == 0 || what->pages_left == 0) {
-        what->reply.next = over ? "" : std::to_string(what->member) + ":" + what->cursor;
+        what->reply.next = over ? "" : cursor_of(*what);
         what->done(std::move(what->reply));
         return;
     }
     --what->pages_left;
     const auto member = what->member;
+    // A member that does not answer leaves time for the others, and for looking at what they list.
+    const auto left = what->how.deadline - now();
+    const auto shares = static_cast<clock::rep>(members_.size() - member + 1);
+    const call share{now() + std::max<clock::duration>(left, clock::duration{}) / shares,
+                     caller::must_not_block};
     const bool called = use(member, [&](engine& store) {
-        store.list({what->request.prefix, what->cursor, room},
-                   {what->how.deadline, caller::must_not_block},
+        store.list({what->request.prefix, what->cursor, room}, share,
                    [this, what, member](const list_reply& page) {
                        {
                            const std::lock_guard lock{guard_};
@@ -295,13 +325,13 @@ void quorum_engine::list_page(const std::shared_ptr<listing>& what) {
 }
 
 /// Looks at every name of a page on all members. What an earlier member knows too has been listed with
-/// that one.
+/// that one, if it could list.
 void quorum_engine::list_names(const std::shared_ptr<listing>& what, const list_reply& page) {
     const auto member = what->member;
-    what->cursor = page.next;
+    what->cursor = page.error ? "" : page.next;
     what->failures[member] = page.error;
-    if (page.next.empty()) {
-        ++what->member;  // a member that does not answer knows nothing that a majority does not
+    if (what->cursor.empty()) {
+        ++what->member;
     }
     what->names_out = page.locks.size() + 1;
     const auto looked_at = [this, what] {
@@ -319,22 +349,28 @@ void quorum_engine::list_names(const std::shared_ptr<listing>& what, const list_
         list_page(what);
     };
     for (const auto& lock : page.locks) {
-        inspect_members(lock.name, {what->how.deadline, caller::must_not_block},
-                        [this, what, member, looked_at](inspection& seen) {
-                            const auto before =
-                                seen.answers.begin() + static_cast<std::ptrdiff_t>(member);
-                            const bool listed = std::any_of(seen.answers.begin(), before, has_holders);
-                            auto info = merge(seen.name, seen.answers);
-                            {
-                                const std::lock_guard guard{guard_};
-                                if (!seen.enough()) {
-                                    what->reply.error = core::combined_failure(names_, seen.failures);
-                                } else if (!listed && !info.holders.empty()) {
-                                    what->reply.locks.push_back(std::move(info));
-                                }
-                            }
-                            looked_at();
-                        });
+        inspect_members(
+            lock.name, {what->how.deadline, caller::must_not_block},
+            [this, what, member, looked_at](inspection& seen) {
+                auto info = merge(seen.name, seen.answers);
+                {
+                    const std::lock_guard guard{guard_};
+                    const auto& all = what->reply.locks;
+                    bool listed = std::any_of(all.begin(), all.end(), [&](const lock_info& one) {
+                        return one.name == seen.name;
+                    });
+                    for (std::size_t earlier = 0; earlier < member; ++earlier) {
+                        listed =
+                            listed || (!what->failures[earlier] && has_holders(seen.answers[earlier]));
+                    }
+                    if (!seen.enough()) {
+                        what->reply.error = core::combined_failure(names_, seen.failures);
+                    } else if (!listed && !info.holders.empty()) {
+                        what->reply.locks.push_back(std::move(info));
+                    }
+                }
+                looked_at();
+            });
     }
     looked_at();
 }

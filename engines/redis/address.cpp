@@ -20,17 +20,20 @@ namespace {
 class parser {
 public:
     parser(std::string_view scheme, std::string_view rest)
-        : scheme_{scheme}, rest_{rest}, may_quote_{nothing_hidden_in(rest)} {}
+        : scheme_{scheme}, rest_{rest}, misplaced_{has_misplaced_user_info(rest)} {}
 
-    [[nodiscard]] address parse() {
+    [[nodiscard]] address parse(passwords wanted) {
         read_scheme();
         split();
         read_user_info();
         read_hosts();
         read_path();
         read_options();
-        read_passwords();
+        if (wanted == passwords::read) {
+            read_passwords();
+        }
         result_.text = without_secrets();
+        result_.identity = identity();
         return std::move(result_);
     }
 
@@ -42,21 +45,27 @@ private:
         "%25";
 
     /// A password with a character that should have been percent-encoded may turn up in any later part.
-    static bool nothing_hidden_in(std::string_view rest) {
+    static bool has_misplaced_user_info(std::string_view rest) {
         const auto start = std::min(rest.find_first_not_of('/'), rest.size());
         const auto authority_ends = std::min(rest.find_first_of("/?#", start), rest.size());
         const auto last = rest.rfind('@');
-        return last == std::string_view::npos || last < authority_ends;
+        return last != std::string_view::npos && last >= authority_ends;
     }
 
+    /// Nothing of the address is repeated here but the names of options: without the "@" that should
+    /// follow it, a password may stand in the place of anything else.
     [[noreturn]] void refuse(const std::string& words) const {
         failure{errc::bad_configuration,
-                may_quote_ ? words : words + "; " + std::string{user_info_rule}}
+                misplaced_ ? words + "; " + std::string{user_info_rule} : words}
             .raise("store address " + scheme_ + "://…");
     }
 
-    [[nodiscard]] std::string quote(std::string_view text) const {
-        return may_quote_ ? "\"" + std::string{text} + "\"" : "what is written there";
+    /// An option's name, unless it may be something else.
+    [[nodiscard]] std::string option(std::string_view text) const {
+        const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+            return (c >= 'a' && c <= 'z') || c == '_';
+        });
+        return plain && !misplaced_ ? "option \"" + std::string{text} + "\"" : "an option";
     }
 
     void read_scheme() {
@@ -97,6 +106,13 @@ private:
         if (const auto at = hosts_.rfind('@'); at != std::string_view::npos) {
             user_info_ = hosts_.substr(0, at);
             hosts_ = hosts_.substr(at + 1);
+        }
+        const bool in_path = path_.find('@') != std::string_view::npos;
+        const bool after_colon = path_.find(':') < path_.rfind('@');
+        if (in_path && (!unix_ || after_colon)) {
+            refuse(
+                "a user name and password stand before the host or path, and end with @; in a path "
+                "write @ as %40");
         }
     }
 
@@ -170,8 +186,7 @@ private:
             text.substr(std::min(text.size(), bracketed ? host_ends + 1 : host_ends));
         if ((!after.empty() && !after.starts_with(':')) ||
             after.find(':', 1) != std::string_view::npos) {
-            refuse(quote(text) +
-                   " is not a host and a port; write host:port, or [address]:port for IPv6");
+            refuse("this is not a host and a port; write host:port, or [address]:port for IPv6");
         }
         if (node.host.empty()) {
             refuse("a host is missing; write " + scheme_ + "://host:port");
@@ -179,13 +194,9 @@ private:
         if (after.empty()) {
             return node;
         }
-        if (!after.starts_with(':') || after.find(':', 1) != std::string_view::npos) {
-            refuse(quote(text) +
-                   " is not a host and a port; write host:port, or [address]:port for IPv6");
-        }
         const auto port = number(after.substr(1));
         if (!port || *port == 0 || *port > 65'535) {
-            refuse(quote(after.substr(1)) + " is not a port: it must be from 1 to 65535");
+            refuse("the port must be from 1 to 65535; after a password write @ and the host");
         }
         node.port = static_cast<std::uint16_t>(*port);
         return node;
@@ -228,7 +239,7 @@ private:
     void read_database(std::string_view text) {
         const auto database = number(text);
         if (!database) {
-            refuse(quote(text) + " is not a database's number");
+            refuse("the database must be a number");
         }
         if (result_.topology == topology_kind::cluster && *database != 0) {
             refuse("a cluster has only database 0; leave the number out");
@@ -256,14 +267,14 @@ private:
         const auto value =
             equals == std::string_view::npos ? std::nullopt : decode(text.substr(equals + 1));
         if (!value) {
-            refuse("option " + quote(name) + " must be written name=value, with % as %25 in the value");
+            refuse("options must be written name=value, with % as %25 in the value");
         }
         if (!given_.emplace(name, *value).second) {
-            refuse("option " + quote(name) + " is given twice");
+            refuse(option(name) + " is given twice");
         }
         if (!set_tls_option(name, *value) && !set_login_option(name) &&
             !set_other_option(name, *value)) {
-            refuse("option " + quote(name) +
+            refuse(option(name) +
                    " is not known; known are ca, cert, key, server_name, verify, user, password_file, "
                    "password_env, sentinel_user, sentinel_password_file, sentinel_password_env, "
                    "connect_timeout, prefix, sharded, fenced, database (Unix sockets)");
@@ -378,28 +389,29 @@ private:
             refuse("the password is given in more than one way");
         }
         if (file != given_.end()) {
-            into.password = password_from_file(file->second);
+            into.password = password_from_file(whose + "password_file", file->second);
         }
         if (variable != given_.end()) {
             const char* value = std::getenv(variable->second.c_str());
             if (value == nullptr) {
-                refuse("the environment variable " + quote(variable->second) + " is not set");
+                refuse("the environment variable that " + whose + "password_env names is not set");
             }
             into.password = value;
         }
     }
 
-    [[nodiscard]] std::string password_from_file(const std::string& path) const {
+    [[nodiscard]] std::string password_from_file(const std::string& name,
+                                                 const std::string& path) const {
         std::ifstream file{path, std::ios::binary};
         std::string text{std::istreambuf_iterator<char>{file}, {}};
         if (!file.is_open() || file.bad()) {
-            refuse("the password file " + quote(path) + " cannot be read");
+            refuse("the file that " + name + " names cannot be read");
         }
         text.erase(
             std::find_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }),
             text.end());
         if (text.empty()) {
-            refuse("the password file " + quote(path) + " has no password in its first line");
+            refuse("the file that " + name + " names has no password in its first line");
         }
         return text;
     }
@@ -419,9 +431,29 @@ private:
         return text;
     }
 
+    [[nodiscard]] std::string identity() const {
+        std::vector<std::string> nodes;
+        for (const node_address& node : result_.nodes) {
+            nodes.push_back(node.text());
+            if (!unix_) {
+                std::transform(
+                    nodes.back().begin(), nodes.back().end(), nodes.back().begin(),
+                    [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+            }
+        }
+        std::sort(nodes.begin(), nodes.end());
+        std::string text = scheme_ + "://";
+        for (const auto& node : nodes) {
+            text += node + ",";
+        }
+        // The service's length tells where it ends, and the prefix comes last: both may hold anything.
+        return text + "/" + std::to_string(result_.service.size()) + ":" + result_.service + "/" +
+               std::to_string(result_.connection.database) + "/" + result_.prefix;
+    }
+
     std::string scheme_;
     std::string_view rest_;
-    bool may_quote_;
+    bool misplaced_;
     bool unix_{};
     std::optional<std::string_view> user_info_;
     std::string_view hosts_;
@@ -434,8 +466,8 @@ private:
 
 }  // namespace
 
-address parse_address(std::string_view scheme, std::string_view rest) {
-    return parser{scheme, rest}.parse();
+address parse_address(std::string_view scheme, std::string_view rest, passwords wanted) {
+    return parser{scheme, rest}.parse(wanted);
 }
 
 }  // namespace holdfast::engines::redis

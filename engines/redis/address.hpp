@@ -36,10 +36,18 @@ struct address {
     bool redisson_tokens{};
     /// Without secrets, for errors and `inspect`.
     std::string text;
+    /// Where the locks are: servers (in any order), service, database and prefix. See
+    /// `engine::store_identity`.
+    std::string identity;
 };
 
+/// Whether files and environment variables with passwords are read.
+enum class passwords : std::uint8_t { read, ignored };
+
 /// Throws `std::system_error` with `errc::bad_configuration` and words that say what to write instead;
-/// never with the password in them.
-[[nodiscard]] address parse_address(std::string_view scheme, std::string_view rest);
+/// never with the password in them, nor with anything that may be one in an address that is not
+/// understood.
+[[nodiscard]] address parse_address(std::string_view scheme, std::string_view rest,
+                                    passwords wanted = passwords::read);
 
 }  // namespace holdfast::engines::redis

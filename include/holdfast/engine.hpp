@@ -298,8 +298,12 @@ public:
     virtual ~engine() = default;
 
     [[nodiscard]] virtual const guarantees& promises() const noexcept = 0;
-    /// The store's address without secrets.
+    /// The store's address without secrets, for people. Two different stores may look alike in it.
     [[nodiscard]] virtual const std::string& address() const noexcept = 0;
+    /// Tells this store from all others, in the same way in every process: engines with equal
+    /// identities have the same locks. It says how the store is found and where in it the locks are,
+    /// whether or not it can be reached; never who asks (credentials) or how (timeouts, certificates).
+    [[nodiscard]] virtual std::string store_identity() const { return address(); }
     virtual void attach(client_callbacks callbacks) = 0;
 
     virtual void acquire(acquire_request request, call how, completion<acquire_reply> done) = 0;
@@ -372,6 +376,17 @@ void register_engine(std::string scheme, engine_factory factory);
 
 /// Opens the store at `address`, with the registered and the built-in engines.
 [[nodiscard]] std::unique_ptr<engine> open(std::string_view address, const client_identity& identity);
+
+/// What can be said of an address without opening the store.
+struct address_summary {
+    /// As `engine::store_identity` says it.
+    std::string identity;
+    /// As `engine::address` says it. Of an address that makes no sense, no more than the scheme: the
+    /// rest may be a password.
+    std::string shown;
+};
+
+[[nodiscard]] address_summary summarise_address(std::string_view address);
 
 /// A fresh identity for this process: random client id, host, pid, program.
 [[nodiscard]] client_identity make_identity(std::string label = {});

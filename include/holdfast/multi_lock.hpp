@@ -95,7 +95,7 @@ private:
 ///     lock    │ all held     │ waits; holds those before it │ (as free, once the stores agree)
 ///     unlock  │ assertion    │ all free                     │ forgets it; the others are free
 ///
-/// No deadlock: names are sorted (by the store's address, then by name), doubles are dropped, and
+/// No deadlock: names are sorted (by the store's identity, then by name), doubles are dropped, and
 /// somebody who waits for one holds only names before it. So any number of multi-locks, in any order of
 /// names, in any processes, cannot wait for each other in a circle, as long as all of them call a store
 /// by the same address. Who holds a `mutex` and then waits for a multi-lock is not in that order.

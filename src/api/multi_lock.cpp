@@ -19,7 +19,7 @@ using detail::joint_target;
     std::vector<core::joint_place> places;
     places.reserve(targets.size());
     for (const auto& one : targets) {
-        places.push_back({one.where->address(), one.name});
+        places.push_back({one.where->store_identity(), one.name});
     }
     std::vector<joint_target> result;
     for (const auto index : core::joint_order(places)) {

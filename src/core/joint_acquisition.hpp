@@ -13,7 +13,7 @@
 
 namespace holdfast::core {
 
-/// One of several locks. A lock is the same in every client of its store, so the store's address and
+/// One of several locks. A lock is the same in every client of its store, so the store's identity and
 /// the name are what it is sorted by, and what makes it a double of another.
 struct joint_place {
     std::string_view store;

@@ -2,9 +2,11 @@
 
 #include <core/names.hpp>
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <system_error>
 
 namespace holdfast::engines {
 
@@ -20,28 +22,47 @@ registry& registered() {
     return all;
 }
 
-[[nodiscard]] engine_factory find_factory(std::string_view scheme) {
-    {
-        auto& all = registered();
-        const std::lock_guard lock{all.guard};
-        if (const auto found = all.factories.find(scheme); found != all.factories.end()) {
-            return found->second;
-        }
-    }
-    for (const auto& [name, factory] : builtin_engines()) {
-        if (name == scheme) {
-            return factory;
-        }
-    }
-    return {};
+[[nodiscard]] engine_factory find_registered(std::string_view scheme) {
+    auto& all = registered();
+    const std::lock_guard lock{all.guard};
+    const auto found = all.factories.find(scheme);
+    return found == all.factories.end() ? engine_factory{} : found->second;
+}
+
+[[nodiscard]] const builtin_engine* find_builtin(std::string_view scheme) {
+    const auto& all = builtin_engines();
+    const auto found = std::find_if(all.begin(), all.end(),
+                                    [&](const builtin_engine& one) { return one.scheme == scheme; });
+    return found == all.end() ? nullptr : &*found;
 }
 
 [[nodiscard]] std::string known_schemes() {
     std::string known;
-    for (const auto& [name, factory] : builtin_engines()) {
-        known += (known.empty() ? "" : ", ") + std::string{name} + ":";
+    for (const auto& one : builtin_engines()) {
+        known += (known.empty() ? "" : ", ") + std::string{one.scheme} + ":";
     }
     return known;
+}
+
+/// Whether this part of an address may be repeated to people. A password with a colon or white space in
+/// it, in an address that is not understood, may stand where a scheme should.
+[[nodiscard]] bool may_show_scheme(std::string_view scheme, std::string_view rest) {
+    const bool plain = std::all_of(scheme.begin(), scheme.end(), [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+' ||
+               c == '-' || c == '.' || c == '_';
+    });
+    return plain && (rest.starts_with("//") || rest.find('@') == std::string_view::npos);
+}
+
+/// Of an engine that says nothing about its addresses.
+[[nodiscard]] std::string shown_of(std::string_view address) {
+    const auto colon = std::min(address.find(':'), address.size());
+    const auto scheme = address.substr(0, colon);
+    if (colon == address.size() || !may_show_scheme(scheme, address.substr(colon + 1))) {
+        return "…";
+    }
+    const bool whole = find_registered(scheme) && address.find_first_of("@?") == std::string_view::npos;
+    return whole ? std::string{address} : std::string{scheme} + ":…";
 }
 
 }  // namespace
@@ -64,12 +85,30 @@ std::unique_ptr<engine> open(std::string_view address, const client_identity& id
         failure{errc::bad_configuration, "write it as scheme:rest; known are " + known_schemes()}.raise(
             "store address without a scheme");
     }
-    const auto factory = find_factory(scheme);
-    if (!factory) {
-        failure{errc::bad_configuration, "this build knows " + known_schemes()}.raise(
-            "no engine for stores of kind " + core::quote_name(scheme));
+    const auto rest = address.substr(colon + 1);
+    if (const auto factory = find_registered(scheme)) {
+        return factory(rest, identity);
     }
-    return factory(address.substr(colon + 1), identity);
+    if (const auto* const builtin = find_builtin(scheme)) {
+        return builtin->open(rest, identity);
+    }
+    failure{errc::bad_configuration, "this build knows " + known_schemes()}.raise(
+        may_show_scheme(scheme, rest) ? "no engine for stores of kind " + core::quote_name(scheme)
+                                      : "no engine for this store");
+}
+
+address_summary summarise_address(std::string_view address) {
+    const auto colon = std::min(address.find(':'), address.size());
+    const auto scheme = address.substr(0, colon);
+    const auto* const builtin = find_registered(scheme) ? nullptr : find_builtin(scheme);
+    if (builtin == nullptr || colon == address.size()) {
+        return {std::string{address}, shown_of(address)};
+    }
+    try {
+        return builtin->summarise(address.substr(colon + 1));
+    } catch (const std::system_error&) {
+        return {std::string{address}, std::string{scheme} + ":…"};
+    }
 }
 
 }  // namespace holdfast::engines

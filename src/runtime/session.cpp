@@ -42,6 +42,7 @@ session::session(std::unique_ptr<engines::engine> engine, const engines::client_
       identity_{identity},
       promises_{engine_->promises()},
       address_{engine_->address()},
+      store_identity_{engine_->store_identity()},
       options_{options},
       generation_{fork_generation()},
       table_{settings_from(options, identity.client, promises_), identity.client} {}

@@ -85,6 +85,7 @@ public:
 
     [[nodiscard]] const engines::guarantees& promises() const noexcept { return promises_; }
     [[nodiscard]] const std::string& address() const noexcept { return address_; }
+    [[nodiscard]] const std::string& store_identity() const noexcept { return store_identity_; }
     [[nodiscard]] const engines::client_identity& identity() const noexcept { return identity_; }
     [[nodiscard]] recursion_table& recursion() const noexcept { return *recursion_; }
     /// Not the process that made this session.
@@ -176,6 +177,7 @@ private:
     engines::client_identity identity_;
     engines::guarantees promises_;
     std::string address_;
+    std::string store_identity_;
     client_options options_;
     std::uint32_t generation_;
 

@@ -273,6 +273,10 @@ const std::string& fault_engine::address() const noexcept {
     return wire_->inner().address();
 }
 
+std::string fault_engine::store_identity() const {
+    return wire_->inner().store_identity();
+}
+
 void fault_engine::attach(engines::client_callbacks callbacks) {
     wire_->attach(std::move(callbacks));
 }

@@ -65,6 +65,18 @@ TEST_F(quorum, doctor_speaks_of_every_member) {
     EXPECT_EQ(finish({"doctor", "job"})->wait(), 64);
 }
 
+TEST_F(quorum, no_message_repeats_a_password_of_an_address_that_is_not_understood) {
+    for (const std::string bad :
+         {"redis:ann:hunter2@h", "redis://:hunter2?x@h", "redis://ann:hunter2", "hunter2@h:6379",
+          "redis://ann:x/hunter2@h", "redis://h?password_file=hunter2"}) {
+        for (const auto& address : {bad, "quorum:" + bad + " " + member(1) + " " + member(2)}) {
+            const auto refused = finish({"list"}, {.environment = {{"HOLDFAST_STORE", address}}});
+            EXPECT_EQ(refused->wait(), 78) << refused->errors();
+            EXPECT_THAT(refused->errors() + refused->output(), ::testing::Not(HasSubstr("hunter2")));
+        }
+    }
+}
+
 TEST_F(quorum, permits_are_refused_with_the_reason) {
     const auto refused = finish(on_all({"run", "job", "--permits", "2", "--", "true"}));
     EXPECT_EQ(refused->wait(), 78);

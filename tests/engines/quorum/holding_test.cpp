@@ -95,6 +95,35 @@ TEST_F(quorum_holding, a_release_is_over_when_everybody_has_been_told) {
     }
 }
 
+/// It would otherwise be taken there until its ttl ends, and one more member that fails would stop
+/// everybody.
+TEST_F(quorum_holding, a_member_that_missed_a_release_is_told_again_by_the_next_request_of_anybody) {
+    auto store = open();
+    ASSERT_TRUE(granted(store.acquire(claim_of(owner(1)))));
+    faults[0]->fail_next(call_kind::release, 1, {errc::store_unavailable, "planted"});
+    EXPECT_TRUE(released(store.release(release_of(owner(1)))));
+    EXPECT_EQ(holders_in(0).size(), 1U);
+    auto other = claim_of(owner(2));
+    other.name = "another";
+    // The member is not trusted before it has answered something.
+    EXPECT_TRUE(granted(store.acquire(other)));
+    EXPECT_TRUE(granted(store.acquire(other)));
+    EXPECT_TRUE(holders_in(0).empty());
+}
+
+TEST_F(quorum_holding, what_a_member_missed_is_not_taken_from_the_same_owner_when_it_asks_again) {
+    auto store = open();
+    ASSERT_TRUE(granted(store.acquire(claim_of(owner(1)))));
+    faults[0]->lose_replies_of_next(call_kind::release);
+    EXPECT_TRUE(released(store.release(release_of(owner(1)))));
+    ASSERT_TRUE(granted(store.acquire(claim_of(owner(1)))));
+    ASSERT_TRUE(granted(store.acquire(claim_of(owner(1)))));
+    for (std::size_t member = 0; member < addresses.size(); ++member) {
+        EXPECT_EQ(holders_in(member).size(), 1U) << member;
+    }
+    EXPECT_TRUE(renewed(store.renew({renewal_of(owner(1))}).at(0)));
+}
+
 TEST_F(quorum_holding, a_repair_that_meets_a_release_does_not_outlive_it) {
     auto store = open();
     ASSERT_TRUE(granted(store.acquire(claim_of(owner(1)))));

@@ -53,8 +53,33 @@ TEST_F(quorum_opening, an_address_names_options_and_stores) {
 }
 
 TEST_F(quorum_opening, an_address_that_is_shown_has_no_secrets) {
-    EXPECT_EQ(engines::quorums::without_secrets("redis://me:secret@host:1/0?ca=x"), "redis://host:1/0");
-    EXPECT_EQ(engines::quorums::without_secrets("local:/a/b"), "local:/a/b");
+    EXPECT_EQ(engines::summarise_address("redis://me:secret@host:1/2?prefix=x").shown,
+              "redis://host:1/2");
+    EXPECT_EQ(engines::summarise_address("local:/a/b").shown, "local:/a/b");
+    EXPECT_EQ(engines::summarise_address("mine:a@b").shown, "…");
+    EXPECT_EQ(engines::summarise_address("mine://a@b").shown, "mine:…");
+}
+
+TEST_F(quorum_opening, its_identity_is_the_same_while_a_member_is_away) {
+    const std::string away = "redis://ann:secret@127.0.0.1:1?prefix=x&connect_timeout=100";
+    const auto opened = engines::open_quorum({{addresses[0], addresses[1], away}}, identity);
+    const auto text = "quorum:" + addresses[0] + " " + addresses[1] + " " + away;
+    EXPECT_EQ(opened->store_identity(), engines::summarise_address(text).identity);
+    EXPECT_EQ(opened->address(),
+              "quorum:" + addresses[0] + " " + addresses[1] + " redis://127.0.0.1:1");
+    const auto elsewhere = engines::summarise_address(
+        "quorum:?drift=1s redis://eve@127.0.0.1:1?prefix=x " + addresses[1] + " " + addresses[0]);
+    EXPECT_EQ(opened->store_identity(), elsewhere.identity) << "in another order, by another user";
+}
+
+TEST_F(quorum_opening, quorums_whose_members_differ_in_any_part_are_two) {
+    const auto of = [](const std::string& member) {
+        return engines::summarise_address("quorum:memory:a memory:b " + member).identity;
+    };
+    EXPECT_NE(of("redis://h?prefix=a"), of("redis://h?prefix=b"));
+    EXPECT_NE(of("redis://h/1"), of("redis://h/2"));
+    EXPECT_NE(of("redis://h"), of("redis://h memory:c"));
+    EXPECT_EQ(of("redis://h"), of("redis://h:6379"));
 }
 
 TEST_F(quorum_opening, one_store_has_one_vote) {

@@ -77,13 +77,14 @@ private:
     std::atomic<bool> asked_{false};
 };
 
-/// Three stores, a client of theirs with a quorum, and everything that may happen between.
+/// Some stores (three if nothing else is said), a client of theirs with a quorum, and everything that
+/// may happen between.
 class quorum_test : public ::testing::Test {
 protected:
-    quorum_test() {
+    explicit quorum_test(std::size_t members = 3) {
         static std::atomic<int> number{0};
         const auto prefix = "memory:quorum-test-" + std::to_string(++number);
-        for (std::size_t index = 0; index < 3; ++index) {
+        for (std::size_t index = 0; index < members; ++index) {
             addresses.push_back(prefix + "/" + std::to_string(index));
             faults.push_back(std::make_shared<fault_plan>());
             outsiders.push_back(

@@ -29,6 +29,7 @@ public:
     [[nodiscard]] const engines::guarantees& promises() const noexcept override;
     [[nodiscard]] engines::store_instance instance(const std::string& name) const override;
     [[nodiscard]] const std::string& address() const noexcept override;
+    [[nodiscard]] std::string store_identity() const override;
     void attach(engines::client_callbacks callbacks) override;
 
     void acquire(engines::acquire_request request, engines::call how,

@@ -162,6 +162,29 @@ TEST_F(address_parsing, what_is_wrong_is_said_with_what_to_write_instead) {
     EXPECT_NE(refusal("redisx", "//h").find("not known"), std::string::npos);
 }
 
+TEST_F(address_parsing, the_identity_says_where_the_locks_are_and_nothing_else) {
+    const auto identity = [](std::string_view scheme, std::string_view rest) {
+        return parse_address(scheme, rest).identity;
+    };
+    const auto plain = identity("redis", "//h");
+    EXPECT_EQ(identity("redis", "//ann:secret@H:6379/0?connect_timeout=5&fenced=redisson"), plain);
+    for (const auto* const other : {"//h:1", "//g", "//h/1", "//h?prefix=a", "//h?prefix=b",
+                                    "//h/1?prefix=a", "//h?prefix=1/a"}) {
+        EXPECT_NE(identity("redis", other), plain) << other;
+    }
+    EXPECT_NE(identity("redis", "//h?prefix=a"), identity("redis", "//h?prefix=b"));
+    EXPECT_NE(identity("redis", "//h/1?prefix=a"), identity("redis", "//h?prefix=1/a"));
+    EXPECT_EQ(identity("redis+cluster", "//a,b?sharded=on"), identity("redis+cluster", "//b,a"));
+    EXPECT_NE(identity("redis+sentinel", "//a/s/1"), identity("redis+sentinel", "//a/s%2F1"));
+    EXPECT_NE(identity("redis+unix", "///a/B"), identity("redis+unix", "///a/b"));
+}
+
+TEST_F(address_parsing, what_can_be_said_without_opening_reads_no_password) {
+    const auto rest = "//h?password_file=/nowhere";
+    EXPECT_EQ(parse_address("redis", rest, passwords::ignored).text, "redis://h:6379");
+    EXPECT_NE(refusal("redis", rest), "");
+}
+
 TEST_F(address_parsing, no_refusal_repeats_a_password) {
     for (const auto* const rest :
          {"//ann:hunter2@h:0", "//ann:hunter2@", "//ann:hunter2/x@h", "//ann:x/hunter2@h",
