@@ -68,6 +68,8 @@ struct finish_acquire {
     fencing_token token;
     clock::time_point valid_until;
     shared_name name{};
+    /// When its `max_hold` is over.
+    clock::time_point longest{clock::time_point::max()};
 };
 
 struct finish_release {

@@ -12,12 +12,14 @@ void lock_table::grant(waiter_id who, hold_record& hold, fencing_token token, ev
     hold.token = token;
     hold.since = now;
     hold.longest.id = who;
+    auto longest = clock::time_point::max();
     if (hold.how().max_hold) {
-        timers_.arm(hold.longest, now + *hold.how().max_hold);
+        longest = now + *hold.how().max_hold;
+        timers_.arm(hold.longest, longest);
     }
     tell(kind, hold.name(), hold.tenure.owner, token, now - node.mapped()->since);
     actions_.emplace_back(
-        finish_acquire{who, {}, hold.tenure.owner, token, validity(hold), hold.tenure.name});
+        finish_acquire{who, {}, hold.tenure.owner, token, validity(hold), hold.tenure.name, longest});
 }
 
 clock::time_point lock_table::validity(const hold_record& hold) {

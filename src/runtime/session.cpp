@@ -203,11 +203,10 @@ void session::complete(core::finish_acquire& what, aftermath& rest) {
     mine->error = std::move(what.error);
     if (!mine->error) {
         const auto& how = mine->asked->how;
-        const auto longest = how.max_hold ? clock::now() + *how.max_hold : clock::time_point::max();
         auto& place = holds_[what.id];
         mine->taken = std::make_shared<hold>(shared_from_this(), what.id, std::move(what.name),
                                              what.owner.sequence, what.token, what.valid_until,
-                                             how.jeopardy, longest);
+                                             how.jeopardy, what.longest);
         place = mine->taken;
     }
     finish(mine, rest);

@@ -198,5 +198,29 @@ TEST_F(loss, does_not_end_what_a_finished_command_left_in_the_background) {
     ::kill(left, SIGKILL);
 }
 
+TEST_F(loss, takes_what_stayed_in_the_group_of_a_command_that_obeyed) {
+    const auto running = start(
+        run_script("job", {"--ttl", "3s", "--grace", "200ms"},
+                   "sh -c 'trap \"\" TERM; echo $$ > $PIDS/rest; while [ -d $PIDS ]; do sleep 0.05; "
+                   "done' & trap 'exit 0' TERM; while :; do sleep 0.05; done"),
+        with_pids());
+    const auto rest = pid("rest");
+    revoke("job");
+    EXPECT_EQ(running->wait(), 76);
+    EXPECT_FALSE(exists(rest));
+}
+
+TEST_F(loss, wakes_a_stopped_command_so_that_it_can_obey) {
+    const auto running = start(run_script("job", {"--ttl", "20s", "--grace", "5s"},
+                                          "trap 'echo told; exit 0' TERM; echo $$ > $PIDS/pid; "
+                                          "while :; do sleep 0.05; done"),
+                               with_pids());
+    const auto child = pid("pid");
+    ::kill(child, SIGSTOP);
+    revoke("job");
+    EXPECT_EQ(running->wait(), 76);
+    EXPECT_EQ(running->output(), "told\n");
+}
+
 }  // namespace
 }  // namespace holdfast::cli::testing

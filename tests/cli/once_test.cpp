@@ -31,6 +31,13 @@ TEST_F(hold_time, min_hold_does_not_apply_when_the_command_never_started) {
     EXPECT_EQ(finish({"run", "job", "--no-wait", "--", "true"})->wait(), 0);
 }
 
+TEST_F(hold_time, min_hold_does_not_keep_a_lock_that_was_lost) {
+    const auto lost = start(run_script("job", {"--ttl", "10s", "--max-hold", "4s", "--min-hold", "4s"},
+                                       "trap 'exit 0' TERM; while :; do sleep 0.05; done"));
+    EXPECT_EQ(lost->wait(), 76);
+    EXPECT_TRUE(inspect("job").at("free").as_bool());
+}
+
 TEST_F(hold_time, once_per_skips_a_run_after_a_success) {
     ASSERT_EQ(finish({"run", "job", "--once-per", "15m", "--", "echo", "ran"})->output(), "ran\n");
     const auto skipped = finish({"run", "job", "--once-per", "15m", "--", "echo", "ran"});
@@ -87,6 +94,13 @@ TEST_F(hold_time, once_per_does_not_count_a_run_that_lost_its_lock) {
     EXPECT_EQ(finish({"run", "job", "--once-per", "15m", "--", "echo", "ran"})->output(), "ran\n");
 }
 
+TEST_F(hold_time, once_per_does_not_count_a_run_that_max_hold_ended) {
+    const auto ended = start(run_script("job", {"--once-per", "15m", "--ttl", "2s", "--max-hold", "1s"},
+                                        "trap 'exit 0' TERM; while :; do sleep 0.05; done"));
+    EXPECT_EQ(ended->wait(), 76);
+    EXPECT_EQ(finish({"run", "job", "--once-per", "15m", "--", "echo", "ran"})->output(), "ran\n");
+}
+
 TEST_F(hold_time, once_per_does_not_count_a_run_whose_loss_is_found_out_at_its_end) {
     // Renewals are far away, and nobody is told when a record is deleted by hand.
     const auto lost = start(
@@ -105,6 +119,29 @@ TEST_F(hold_time, once_per_does_not_count_a_run_whose_loss_is_found_out_at_its_e
     lost->close_input();
     EXPECT_EQ(lost->wait(), 76);
     EXPECT_EQ(finish({"run", "job", "--once-per", "15m", "--", "echo", "ran"})->output(), "ran\n");
+}
+
+TEST_F(hold_time, once_per_counts_from_the_start_of_a_long_run) {
+    ASSERT_EQ(finish(run_script("job", {"--once-per", "100s"}, "sleep 1"))->wait(), 0);
+    const auto marker = holder_of("once:job").at("remaining_ms").to_number<std::int64_t>();
+    EXPECT_LE(marker, 89'000);
+}
+
+TEST_F(hold_time, what_min_hold_keeps_is_not_held_by_the_command_any_more) {
+    const auto ran =
+        finish(run_script("job", {"--min-hold", "60s"}, "echo $HOLDFAST_OWNER; echo $HOLDFAST_TOKEN"));
+    const auto text = ran->output();
+    const auto owner = text.substr(0, text.find('\n'));
+    const auto token = text.substr(owner.size() + 1, text.size() - owner.size() - 2);
+    EXPECT_EQ(finish({"check", "job", "--owner", owner, "--token", token})->wait(), 76);
+}
+
+TEST_F(hold_time, check_takes_only_the_token_that_was_granted) {
+    const auto holder = hold("job");
+    const auto token = holder_of("job").at("token").to_number<std::int64_t>();
+    EXPECT_EQ(finish({"check", "job", "--token", std::to_string(token)})->wait(), 0);
+    EXPECT_EQ(finish({"check", "job", "--token", std::to_string(token + 1)})->wait(), 76);
+    EXPECT_EQ(finish({"check", "job", "--token", std::to_string(token - 1)})->wait(), 76);
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ TEST_F(run, the_command_learns_its_lock_and_inherited_values_are_overridden) {
     const auto ran = finish(run_script("job", {"--ttl", "30s"}, script), outer);
     EXPECT_THAT(ran->output(),
                 ContainsRegex("^job,[0-9]+,[0-9a-f-]+:[0-9]+,local:[^,]*/store,[0-9]+\n$"));
-    EXPECT_THAT(ran->output(), Not(HasSubstr("999")));
+    EXPECT_THAT(ran->output(), Not(HasSubstr(",999,")));
     const auto deadline = std::stoll(ran->output().substr(ran->output().rfind(',') + 1));
     EXPECT_GT(deadline, before + 20'000);
     EXPECT_LE(deadline, epoch_now() + 30'000);

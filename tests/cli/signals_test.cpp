@@ -109,5 +109,9 @@ TEST_F(signals, kill_of_the_program_kills_the_command) {
     EXPECT_EQ(finish({"run", "job", "--wait", "15s", "--", "true"})->wait(), 0);
 }
 
+TEST_F(signals, the_status_is_the_commands_when_the_death_of_children_was_ignored) {
+    EXPECT_EQ(start(run_script("job", {}, "exit 5"), {.ignored_signal = SIGCHLD})->wait(), 5);
+}
+
 }  // namespace
 }  // namespace holdfast::cli::testing

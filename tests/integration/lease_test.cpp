@@ -274,6 +274,13 @@ TEST_F(lease_test, release_after_a_negative_time_is_a_release) {
     EXPECT_TRUE(holders().empty());
 }
 
+TEST_F(lease_test, one_that_is_lost_is_not_at_risk_any_more) {
+    const auto held = stock_.acquire();
+    revoke();
+    ASSERT_TRUE(eventually([&] { return !held; }));
+    EXPECT_FALSE(held.at_risk());
+}
+
 }  // namespace
 
 }  // namespace holdfast::testing

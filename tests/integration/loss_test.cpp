@@ -202,6 +202,15 @@ TEST_F(loss_test, a_hold_ends_at_its_max_hold_however_well_it_is_renewed) {
     EXPECT_EQ(held.loss_reason(), errc::max_hold_exceeded);
 }
 
+TEST_F(loss_test, a_hold_that_ends_at_its_max_hold_never_gives_another_reason) {
+    const auto held = mutex{client_, "stock", {.ttl = 10s, .max_hold = 50ms}}.acquire();
+    std::error_code first;
+    while (!first) {  // sooner than the client's timer
+        first = held.loss_reason();
+    }
+    EXPECT_EQ(first, errc::max_hold_exceeded);
+}
+
 TEST_F(loss_test, a_lease_at_risk_recovers_when_the_store_comes_back) {
     const auto held = mutex{client_, "stock", {.ttl = 2400ms, .jeopardy = 1400ms}}.acquire();
     plan_->cut_off();

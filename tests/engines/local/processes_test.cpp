@@ -261,6 +261,27 @@ TEST_F(local_processes, processes_hand_a_lock_to_each_other_without_losing_an_up
     EXPECT_EQ(count, 600);
 }
 
+TEST_F(local_processes, what_a_dead_process_keeps_on_purpose_outlives_its_other_holds) {
+    other_process other{[this](const line& talk) {
+        const auto who = identity("child");
+        const auto store = open_local(base_.path(), who);
+        const bool both = acquire(*store, permits("pool", owner_of(who, 1), 1, 2)).result == granted &&
+                          acquire(*store, permits("pool", owner_of(who, 2), 1, 2)).result == granted;
+        static_cast<void>(release(*store, {.name = "pool",
+                                           .mode = claim_mode::permit,
+                                           .owner = owner_of(who, 1),
+                                           .linger = 1h,
+                                           .kind = lock_kind::semaphore}));
+        talk.say(both ? 'g' : 'n');
+        static_cast<void>(talk.hear());
+    }};
+    ASSERT_EQ(other.talk().hear(), 'g');
+    const auto store = open_local(base_.path(), who_);
+    other.kill();
+    EXPECT_EQ(acquire(*store, permits("pool", owner_of(who_, 1), 1, 2)).result, granted);
+    EXPECT_EQ(acquire(*store, permits("pool", owner_of(who_, 2), 1, 2)).result, busy);
+}
+
 }  // namespace
 
 }  // namespace holdfast::engines::test

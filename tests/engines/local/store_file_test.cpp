@@ -234,6 +234,29 @@ TEST_F(store_file, what_expired_is_swept_when_a_store_is_opened) {
     EXPECT_EQ(other.read_number("SELECT count(*) FROM client"), 1);
 }
 
+TEST_F(store_file, a_hold_that_expires_while_others_wait_for_the_file_is_not_in_their_way) {
+    const auto store = open();
+    ASSERT_EQ(acquire(*store, exclusive("stock", owner_of(who_, 1), 400ms)).result, granted);
+    database blocker{file(), database::opening::existing, clock::now() + patience, running_};
+    blocker.execute("BEGIN IMMEDIATE");
+    auto asked = std::async(std::launch::async,
+                            [&] { return acquire(*store, exclusive("stock", owner_of(who_, 2))); });
+    EXPECT_EQ(asked.wait_for(500ms), std::future_status::timeout);
+    blocker.execute("COMMIT");
+    EXPECT_EQ(asked.get().result, granted);
+}
+
+TEST_F(store_file, a_renewal_that_could_not_be_made_is_no_loss) {
+    const auto store = open();
+    ASSERT_EQ(acquire(*store, exclusive("stock", owner_of(who_))).result, granted);
+    database blocker{file(), database::opening::existing, clock::now() + patience, running_};
+    blocker.execute("BEGIN IMMEDIATE");
+    const auto reply = renew(*store, {.name = "stock", .owner = owner_of(who_), .ttl = 1min},
+                             {clock::now() + 200ms, caller::may_block});
+    EXPECT_EQ(reply.result, renew_reply::outcome::failed);
+    EXPECT_EQ(reply.error.code, errc::store_unavailable);
+}
+
 }  // namespace
 
 }  // namespace holdfast::engines::test

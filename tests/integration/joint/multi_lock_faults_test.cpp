@@ -215,6 +215,52 @@ TEST_P(multi_lock_stopped, at_any_request_while_a_name_is_busy_leaves_nothing) {
 INSTANTIATE_TEST_SUITE_P(joint, multi_lock_stopped, ::testing::ValuesIn(interruptions()),
                          [](const auto& one) { return one.param.name + "_on_" + one.param.scheme; });
 
+TEST_F(multi_lock_faults, a_multi_lease_is_valid_until_the_first_member_ends) {
+    // Whichever comes first in the order of stores.
+    for (const bool first : {false, true}) {
+        const auto renewed = std::make_shared<recorder>();
+        const auto identity = engines::make_identity();
+        client healthy{engines::open(fresh_store(), identity), identity, {.events = renewed}};
+        multi_lock both{{{client_, first ? "a" : "b"}, {healthy, first ? "b" : "a"}}, {.ttl = 900ms}};
+        const auto held = both.acquire();
+        plan_->cut_off();
+        const auto latest = clock::now() + 900ms;  // for the one that is not renewed
+        ASSERT_TRUE(renewed->wait_for(event_kind::renewed));
+        EXPECT_LE(held.valid_until().time_since_epoch(), latest.time_since_epoch());
+        plan_->heal();
+    }
+}
+
+TEST_F(multi_lock_faults, a_question_to_a_silent_store_ends_by_the_callers_deadline) {
+    auto patient = make_client({.request_timeout = 15s});
+    multi_lock all{patient, four};
+    plan_->go_silent();
+    const stopwatch since;
+    static_cast<void>(error_of([&] { return all.try_acquire_for(200ms).has_value(); }));
+    EXPECT_LT(since.elapsed(), 8s);
+}
+
+TEST_F(multi_lock_faults, what_is_granted_after_the_caller_stopped_is_not_kept) {
+    multi_lock all{client_, four};
+    std::stop_source stop;
+    plan_->delay_replies_of_next(call_kind::acquire, 1);
+    auto waiting = in_background([&] { return all.acquire(stop.get_token()).has_value(); });
+    ASSERT_TRUE(plan_->wait_until_held(1, patience));
+    stop.request_stop();
+    plan_->let_go();
+    ASSERT_TRUE(gets_done(waiting));
+    EXPECT_FALSE(waiting.get());
+    EXPECT_TRUE(all_become_free());
+}
+
+TEST(multi_release, a_lost_member_is_the_worst_there_is) {
+    using outcome = release_outcome;
+    const multi_release report{{{"s", "a", outcome::released},
+                                {"s", "b", outcome::already_lost},
+                                {"s", "c", outcome::unknown}}};
+    EXPECT_EQ(report.worst(), outcome::already_lost);
+}
+
 }  // namespace
 
 }  // namespace holdfast::testing

@@ -277,4 +277,17 @@ TEST(keyed_batcher, a_handler_that_forgets_a_result_is_told_on) {
     EXPECT_THROW(forgotten.get(), std::length_error);
 }
 
+TEST(keyed_executor, closing_refuses_those_who_wait_for_room_while_operations_go_on) {
+    keyed_executor executor{{.threads = 1, .most_per_key = 1}};
+    plug busy{executor};
+    ASSERT_TRUE(executor.try_submit("a", [] {}));
+    auto submitted = std::async(std::launch::async,
+                                [&] { return code_of([&] { executor.submit("a", [] {}).get(); }); });
+    EXPECT_EQ(submitted.wait_for(20ms), std::future_status::timeout);
+    auto closed = std::async(std::launch::async, [&] { executor.close(); });
+    EXPECT_EQ(submitted.wait_for(patience), std::future_status::ready) << "an operation still runs";
+    busy.pull();
+    EXPECT_EQ(submitted.get(), errc::shut_down);
+}
+
 }  // namespace

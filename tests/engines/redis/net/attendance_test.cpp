@@ -175,6 +175,27 @@ TEST_F(attendance, the_attendant_may_end_the_subscriber) {
     EXPECT_EQ(tested_, nullptr);
 }
 
+TEST_F(attendance, nothing_is_lost_when_a_channel_is_added_while_nobody_reads) {
+    std::atomic<int> heard{};
+    subscriber own{redis_.where(), connection_settings{},
+                   subscriber::events{.heard = [&](const std::string&, std::string_view) { ++heard; },
+                                      .subscribed = {},
+                                      .moved_away = {}}};
+    own.subscribe("own", channel_style::classic);
+    ASSERT_TRUE(eventually([&] { return own.active("own"); }));
+    for (int round = 0; round < 100; ++round) {
+        const auto before = heard.load();
+        {
+            const attendant who{own};
+            publish("own");
+            ASSERT_TRUE(eventually([&] { return heard == before + 1; }));
+        }
+        publish("own");
+        own.subscribe("other" + std::to_string(round), channel_style::classic);
+        ASSERT_TRUE(eventually([&] { return heard == before + 2; })) << "in round " << round;
+    }
+}
+
 }  // namespace
 
 }  // namespace holdfast::engines::redis::test

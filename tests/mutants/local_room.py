@@ -1,0 +1,108 @@
+from mutant import mutant
+
+MUTANTS = [
+    mutant(
+        "engines/local/store_connection.cpp",
+        "!hold.lingering && std::any_of",
+        "std::any_of",
+        "What is kept on purpose stays when its process has ended.",
+        "holdfast_engine_tests "
+        "local_processes.what_a_dead_process_keeps_on_purpose_outlives_its_other_hold"
+        "s"),
+    mutant(
+        "engines/local/store_connection.cpp",
+        "    transaction change{database_};\n"
+        "    // The clock is read with the write lock in hand: waiting for it must "
+        "not eat into the lease, nor\n"
+        "    // let an expired hold look alive.\n"
+        "    const auto now = clock::now();",
+        "    const auto now = clock::now();\n"
+        "    transaction change{database_};",
+        "Waiting for the write lock does not let an expired hold look alive.",
+        "holdfast_engine_tests "
+        "store_file.a_hold_that_expires_while_others_wait_for_the_file_is_not_in_thei"
+        "r_way"),
+    mutant(
+        "engines/local/store_connection.cpp",
+        ".bind(4, to_number(now))\n"
+        "                .bind(5, static_cast<std::int64_t>(request.mode))",
+        ".bind(4, to_number(clock::time_point{}))\n"
+        "                .bind(5, static_cast<std::int64_t>(request.mode))",
+        "A renewal does not bring back what has expired.",
+        "HOLDFAST_TEST_STORE=local holdfast_contract_tests "
+        "*a_renewal_after_expiry_does_not_bring_the_lease_back"),
+    mutant(
+        "engines/local/store_connection.cpp",
+        "const fencing_token first = std::max(fencing_token{*last_token_ + 1}, "
+        "floor);",
+        "const fencing_token first = std::max(fencing_token{*last_token_ + 1}, "
+        "std::min(floor, fencing_token{}));",
+        "A grant's token is not below the floor that was asked for.",
+        "HOLDFAST_TEST_STORE=local holdfast_contract_tests "
+        "*a_grant_starts_no_lower_than_the_floor_asked_for"),
+    mutant(
+        "engines/local/store_connection.cpp",
+        "            move_counter_to(mine.first_token.value + mine.token_count - 1);\n",
+        "",
+        "A token that a floor has raised is not given out again.",
+        "HOLDFAST_TEST_STORE=local holdfast_contract_tests "
+        "*a_holder_that_asks_again_is_raised_to_the_floor"),
+    mutant(
+        "engines/local/engine.cpp",
+        "    if (request.linger.count() == 0) {\n"
+        "        wake_map_->announce(key);",
+        "    if (request.linger.count() > 0) {\n"
+        "        wake_map_->announce(key);",
+        "A release wakes those who wait, in milliseconds.",
+        "holdfast_engine_tests "
+        "local_engine.a_release_hints_the_waiting_client_at_once"),
+    mutant(
+        "engines/local/engine.cpp",
+        "    if (result.downgraded) {\n"
+        "        wake_map_->announce(wake_map::key_of(request.name));\n"
+        "    }\n",
+        "",
+        "A downgrade wakes the readers that wait.",
+        "holdfast_engine_tests "
+        "local_engine.a_downgrade_and_an_open_latch_hint_as_well"),
+    mutant(
+        "engines/local/engine.cpp",
+        "    if (!found.dead.empty()) {\n"
+        "        watcher_->fire(name);\n"
+        "    }\n",
+        "",
+        "A holder that died before it was watched is noticed at once.",
+        "holdfast_engine_tests "
+        "local_processes.a_waiter_that_never_asked_again_is_woken_by_the_holders_deat"
+        "h_too"),
+    mutant(
+        "engines/local/engine.cpp",
+        "renew_reply{renew_reply::outcome::failed, error.reason()}",
+        "renew_reply{renew_reply::outcome::gone, error.reason()}",
+        "A store that cannot be asked has not said that the lease is gone.",
+        "holdfast_engine_tests store_file.a_renewal_that_could_not_be_made_is_no_loss"),
+    mutant(
+        "engines/local/process_watch.cpp",
+        "if (liveness_of(process, self_) == liveness::dead) {",
+        "if (descriptors_[process] >= 0 && liveness_of(process, self_) == "
+        "liveness::dead) {",
+        "A holder that died before its process could be opened is noticed at once.",
+        survives="Equivalent but for a few microseconds: the list of holders is made of "
+        "living processes."),
+    mutant(
+        "engines/local/wake_map.cpp",
+        "entry.key.load() == key && entry.engine.load(std::memory_order_relaxed) != "
+        "engine_;",
+        "entry.key.load() == key;",
+        "A client's own waiters are not others.",
+        "holdfast_engine_tests "
+        "wake_map.waiters_are_counted_by_name_and_by_whose_they_are"),
+    mutant(
+        "engines/local/wake_map.cpp",
+        "    map_->overflow.fetch_add(1);\n"
+        "    return no_place;",
+        "    return no_place;",
+        "Waiters beyond the table's size are woken, too.",
+        "holdfast_engine_tests "
+        "wake_map.more_waiters_than_there_is_room_for_are_still_woken"),
+]

@@ -1,0 +1,108 @@
+from mutant import mutant
+
+MUTANTS = [
+    mutant(
+        "engines/quorum/watch.cpp",
+        "const bool flows_again = active && !was_active_;",
+        "const bool flows_again = active && was_active_ && false;",
+        "When notifications flow from a majority again, those who wait ask again.",
+        "holdfast_quorum_tests "
+        "quorum_holding.a_watch_is_active_while_a_majority_of_its_parts_is_and_tells_"
+        "when_it_is_again"),
+    mutant(
+        "engines/quorum/late_member.cpp",
+        "        if (active) {\n"
+        "            hint();\n"
+        "        }\n",
+        "        static_cast<void>(active);\n",
+        "A watch on a member that joins late tells that it has begun.",
+        "holdfast_quorum_tests late_store.*"),
+    mutant(
+        "engines/quorum/late_member.cpp",
+        "            opened->attach(callbacks_);",
+        "            static_cast<void>(opened);",
+        "A member that joins late tells of revocations.",
+        "holdfast_quorum_tests late_store.*"),
+    mutant(
+        "engines/quorum/acquiring.cpp",
+        "    last_token_ = std::max(last_token_, reply.first_token.value + "
+        "reply.token_count - 1);\n",
+        "    static_cast<void>(reply);\n",
+        "Tokens rise when the clock was set back.",
+        survives="Equivalent for users: the members' own counters rise. It costs a second "
+        "question."),
+    mutant(
+        "engines/quorum/acquiring.cpp",
+        "    of.attempt += undone ? 1 : 0;\n",
+        "    static_cast<void>(undone);\n",
+        "What a failed vote gives back late does not take the next grant away.",
+        "holdfast_quorum_tests "
+        "quorum_acquiring.is_not_touched_by_the_late_release_of_an_attempt_before_it"),
+    mutant(
+        "engines/quorum/acquiring.cpp",
+        "young && what.purpose != round_purpose::again",
+        "young && what.purpose == round_purpose::upgrade",
+        "A member that restarted a moment ago has no vote on a new lock.",
+        "holdfast_quorum_tests "
+        "quorum_acquiring.does_not_count_a_member_that_has_just_restarted"),
+    mutant(
+        "engines/quorum/acquiring.cpp",
+        "    how.splits = of.splits;\n",
+        "",
+        "After split votes a contender waits longer.",
+        survives="No promise is broken, only a goal: fewer split votes in a row."),
+    mutant(
+        "engines/quorum/holding.cpp",
+        "if (replies[index].error.code != errc::revoked) {",
+        "if (replies[index].result == renew_reply::outcome::gone) {",
+        "What was taken away by force is not given back to a member.",
+        "holdfast_quorum_tests "
+        "quorum_holding.what_was_revoked_on_one_member_is_not_repaired"),
+    mutant(
+        "engines/quorum/holding.cpp",
+        "of.is == hold::state::held && of.generation == generation;",
+        "of.is == hold::state::held && of.generation >= generation;",
+        "A member is not repaired for a claim that has changed since.",
+        survives="Harmless: a repair sends what is held now, with its token and its owner."),
+    mutant(
+        "engines/quorum/holding.cpp",
+        "let_go_meanwhile = found->second.is != hold::state::held;",
+        "let_go_meanwhile = false;",
+        "A repair that a release overtook is given back.",
+        survives="A window of microseconds inside one function; no fault plan reaches into it."),
+    mutant(
+        "engines/quorum/holding.cpp",
+        "            if (what.any_released) {",
+        "            if (what.any_released && what.asking) {",
+        "A release that reached some members but no majority is unknown, not undone.",
+        "holdfast_quorum_tests "
+        "quorum_next_fault.a_release_that_reached_one_member_of_three_is_unknown"),
+    mutant(
+        "engines/quorum/holding.cpp",
+        "if (of.unanswered == 0 && !of.asking) {",
+        "if (!of.asking) {",
+        "A late request of a released claim does not meet the same owner again.",
+        survives="A second line of defence: a late grant is recognised by its round as well."),
+    mutant(
+        "engines/quorum/holding.cpp",
+        "found->second.leftovers.emplace_back(member, owner);",
+        "static_cast<void>(owner);",
+        "What could not be given back is given back with the owner's next request.",
+        "holdfast_quorum_tests "
+        "quorum_next_fault.what_a_lost_vote_could_not_give_back_goes_with_the_next_"
+        "request"),
+    mutant(
+        "engines/quorum/merge.cpp",
+        "if (seen.size() + silent >= needed) {",
+        "if (seen.size() >= needed) {",
+        "inspect shows a holder that silent members may have.",
+        "holdfast_quorum_tests "
+        "quorum_next_fault.a_holder_that_a_silent_member_may_know_is_shown"),
+    mutant(
+        "engines/quorum/merge.cpp",
+        "holder.remaining = remaining[std::min(needed, remaining.size()) - 1];",
+        "holder.remaining = remaining[std::min(needed, std::size_t{1}) - 1];",
+        "A lock ends for all when it has ended on so many that the rest is no "
+        "majority.",
+        "holdfast_quorum_tests quorum_merge.*"),
+]

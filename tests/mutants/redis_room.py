@@ -1,0 +1,175 @@
+from mutant import mutant
+
+MUTANTS = [
+    mutant(
+        "engines/redis/engine_waiting.cpp",
+        "found->second.asked_at.time_since_epoch().count() == told->question) {",
+        "told->question != 0) {",
+        "A grant in line counts only as the answer to the last question.",
+        "holdfast_redis_tests "
+        "redis_fair_lock.one_that_could_not_listen_when_it_asked_asks_again_when_it_c"
+        "an"),
+    mutant(
+        "engines/redis/engine_waiting.cpp",
+        "clock::time_point{clock::duration{told->question}}});",
+        "clock::now()});",
+        "A lease that another's release granted counts from the question.",
+        "holdfast_redis_tests "
+        "redis_giving.a_lease_that_was_given_is_trusted_no_longer_than_the_server_kee"
+        "ps_it"),
+    mutant(
+        "engines/redis/engine.cpp",
+        "const bool may_be_told = request.replicas == replica_policy{} && "
+        "request.token_floor.value == 0;",
+        "const bool may_be_told = request.token_floor.value == 0;",
+        "A lock that replicas must confirm is not given away by another's release.",
+        "holdfast_redis_tests "
+        "redis_replica_policy.a_lock_with_one_is_always_asked_for"),
+    mutant(
+        "engines/redis/engine.cpp",
+        "if (confirmed >= needed_now) {",
+        "if (confirmed >= needed_now || confirmed > 0) {",
+        "A lock counts only when as many replicas have it as were asked for.",
+        "holdfast_redis_tests redis_replica_policy.*"),
+    mutant(
+        "engines/redis/engine.cpp",
+        "                leaves_locks_ = true;\n"
+        "            }\n"
+        "            // Who",
+        "            }\n"
+        "            // Who",
+        "The card of a client stays while a lock of its may stay.",
+        survives="Cards are for people; no test loses the answer to a last release."),
+    mutant(
+        "engines/redis/engine.cpp",
+        "                card_due_.store(clock::time_point{});",
+        "                card_due_.store(clock::time_point::max());",
+        "A card that could not be written is written again.",
+        survives="Cards are for people; no test breaks the connection just when one is "
+        "written."),
+    mutant(
+        "engines/redis/watches.cpp",
+        "if (again || one.awaits_beginning) {",
+        "if (one.awaits_beginning || (again && false)) {",
+        "Whoever waits asks again when its channel flows again after a loss.",
+        "holdfast_redis_topology_tests redis_watches.*"),
+    mutant(
+        "engines/redis/watches.cpp",
+        "        found->second.listeners.at(number).awaits_beginning = true;\n",
+        "        static_cast<void>(number);\n",
+        "Whoever saw that a channel did not flow yet is told when it does.",
+        "holdfast_redis_topology_tests "
+        "redis_watches.who_looked_in_vain_is_told_when_notifications_flow"),
+    mutant(
+        "engines/redis/net/connection_driver.cpp",
+        "end(pending, {sent ? errc::outcome_unknown : errc::store_unavailable, "
+        "why.detail}, after);",
+        "end(pending, {sent && false ? errc::outcome_unknown : "
+        "errc::store_unavailable, why.detail}, after);",
+        "What was sent on a connection that broke has an unknown outcome.",
+        "holdfast_redis_net_tests "
+        "connection.a_killed_server_ends_requests_at_once_and_a_new_one_is_found"),
+    mutant(
+        "engines/redis/net/connection_driver.cpp",
+        "    if (how_far == link::reach::sent) {\n"
+        "        return {errc::outcome_unknown,",
+        "    if (how_far == link::reach::unsent) {\n"
+        "        return {errc::outcome_unknown,",
+        "A request that was sent and not answered in time has an unknown outcome.",
+        "holdfast_redis_net_tests connection.a_late_reply_is_dropped_in_order"),
+    mutant(
+        "engines/redis/net/connection_background.cpp",
+        "    end_waiting(why, after);\n"
+        "    attempted_",
+        "    static_cast<void>(after);\n"
+        "    attempted_",
+        "When a connection is refused, those who wait for it hear the reason at once.",
+        "holdfast_redis_net_tests connection.*"),
+    mutant(
+        "engines/redis/net/link.cpp",
+        "pending_.front().who == nullptr && pending_.front().hopeless_at <= now;",
+        "pending_.front().who == nullptr && pending_.front().hopeless_at > now + "
+        "std::chrono::hours{9};",
+        "A server that does not answer any more is given up.",
+        "holdfast_redis_net_tests "
+        "connection.a_server_that_hangs_for_good_is_given_up_and_found_again_when_it_"
+        "wakes"),
+    mutant(
+        "engines/redis/net/link.cpp",
+        "oldest.replies_left <= oldest.replies_wanted) {",
+        "oldest.replies_left > 0) {",
+        "The answers to what goes ahead of a command are not its answer.",
+        "holdfast_redis_net_tests connection.what_was_asked_ahead_is_ignored"),
+    mutant(
+        "engines/redis/net/subscriber.cpp",
+        "    return !on.asked_at || now - *on.asked_at < believed_silence;",
+        "    return !on.asked_at || now >= *on.asked_at;",
+        "A silent subscription is given up and made anew.",
+        "holdfast_redis_net_tests subscriber.a_server_that_hangs_is_noticed"),
+    mutant(
+        "engines/redis/net/subscriber.cpp",
+        "all.swap(on.untold);",
+        "on.untold.clear();",
+        "What was read while somebody subscribed is told.",
+        "holdfast_redis_net_tests "
+        "attendance.nothing_is_lost_when_a_channel_is_added_while_nobody_reads"),
+    mutant(
+        "engines/redis/topology/sentinel.cpp",
+        "return at->over.load() ? connection::expected{} : what(out, server);",
+        "return at == nullptr ? connection::expected{} : what(out, server);",
+        "Nothing is sent to a master that the sentinels have deposed.",
+        "holdfast_redis_topology_tests redis_sentinel.*"),
+    mutant(
+        "engines/redis/topology/sentinel.cpp",
+        "            // Not we, only this server is done with.\n"
+        "            result.error = {errc::outcome_unknown, deposed()};",
+        "            result.error = {errc::store_unavailable, deposed()};",
+        "What was sent to a master that was deposed meanwhile has an unknown outcome.",
+        "holdfast_redis_topology_tests redis_sentinel.*"),
+    mutant(
+        "engines/redis/topology/sentinel.cpp",
+        "        most_replicas_ = std::max(most_replicas_, "
+        "deposed->server.replicas());\n",
+        "",
+        "A new master needs as many confirmations as the one before it had replicas.",
+        "holdfast_redis_tests redis_failover_*:redis_replica_policy.*"),
+    mutant(
+        "engines/redis/topology/sentinel.cpp",
+        "        next->server.pubsub().subscribe(channel, channel_style::classic);\n",
+        "        static_cast<void>(channel);\n",
+        "Those who wait listen to the new master, too.",
+        "holdfast_redis_topology_tests redis_sentinel.*"),
+    mutant(
+        "engines/redis/topology/cluster.cpp",
+        "result.error = {errc::outcome_unknown, from.where().text() + \" is a master "
+        "no more\"};",
+        "result.error = {errc::store_unavailable, from.where().text() + \" is a "
+        "master no more\"};",
+        "What was sent to a server that left the cluster has an unknown outcome.",
+        "holdfast_redis_topology_tests redis_cluster_failover.*"),
+    mutant(
+        "engines/redis/topology/cluster_refresh.cpp",
+        "        most_replicas_[to] = replicas_seen(*before);\n",
+        "        most_replicas_[to] = 0;\n",
+        "A slot's new master needs as many confirmations as the old one.",
+        survives="Only for a master that was never met before, until it is met a moment later."),
+    mutant(
+        "engines/redis/topology/cluster_channels.cpp",
+        "    if (what.at && map_.is_master(*what.at) && !deaf(*what.at)) {",
+        "    if (what.at && map_.is_master(*what.at)) {",
+        "Channels leave a server that does not serve them.",
+        "holdfast_redis_topology_tests "
+        "redis_cluster_channels.a_classic_channel_leaves_a_server_that_does_not_answe"
+        "r"),
+    mutant(
+        "engines/redis/topology/cluster_channels.cpp",
+        "        found->second.at.reset();\n"
+        "        want_refresh();\n"
+        "    }\n"
+        "}",
+        "    }\n"
+        "}",
+        "A channel follows its slot to another server.",
+        "holdfast_redis_topology_tests "
+        "redis_cluster_channels.a_sharded_channel_follows_its_slot"),
+]

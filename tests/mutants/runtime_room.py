@@ -1,0 +1,120 @@
+from mutant import mutant
+
+MUTANTS = [
+    mutant(
+        "src/runtime/session.cpp",
+        "how.jeopardy, what.longest);",
+        "how.jeopardy, clock::time_point::max());",
+        "A hold that ends by max_hold says so even before the notifier does.",
+        "holdfast_integration_tests "
+        "loss_test.a_hold_that_ends_at_its_max_hold_never_gives_another_reason"),
+    mutant(
+        "src/runtime/session.cpp",
+        "which.set_token(mine->token);",
+        "static_cast<void>(which);",
+        "An upgrade has a token of its own.",
+        "holdfast_integration_tests "
+        "shared_mutex_test.the_only_reader_becomes_the_writer_with_a_larger_token"),
+    mutant(
+        "src/runtime/session.cpp",
+        "pending() && clock::now() < deadline;",
+        "pending() && deadline < clock::now();",
+        "shutdown waits for releases that are under way.",
+        "holdfast_integration_tests "
+        "shutdown_test.a_silent_store_is_waited_for_no_longer_than_the_timeout"),
+    mutant(
+        "src/runtime/session.cpp",
+        "    closing_.request_stop();\n",
+        "",
+        "shutdown ends a wait for a latch.",
+        "holdfast_integration_tests "
+        "latch_test.shutting_the_client_down_ends_the_wait_at_once"),
+    mutant(
+        "src/runtime/session.cpp",
+        "std::clamp(linger, {}, promises_.maximum_ttl)",
+        "linger",
+        "release_after keeps a name no longer than the store can.",
+        "holdfast_integration_tests "
+        "lease_test.release_after_a_negative_time_is_a_release"),
+    mutant(
+        "src/runtime/session.cpp",
+        "found->second->set_loss(loss->why.code);",
+        "static_cast<void>(found);",
+        "A revoked lease says that it was revoked.",
+        "holdfast_integration_tests loss_test.*"),
+    mutant(
+        "src/runtime/session.cpp",
+        "table.cancel(mine->number, errc::cancelled, now);",
+        "table.on_time(now);",
+        "A stop token ends the wait.",
+        "holdfast_integration_tests "
+        "failure_test.a_cancelled_acquisition_leaves_nothing_behind_once_its_answer_h"
+        "as_come"),
+    mutant(
+        "src/runtime/session_queries.cpp",
+        "            continue;  // what happened before the watch was not seen\n",
+        "",
+        "A latch that opens while the watch is being set up is not slept through.",
+        "holdfast_integration_tests "
+        "latch_test.one_that_opens_while_its_watch_is_set_up_is_not_slept_through"),
+    mutant(
+        "src/runtime/session_queries.cpp",
+        "if (reply.error.code != errc::outcome_unknown || clock::now() >= deadline) {",
+        "if (reply.error.code != errc::outcome_unknown || clock::now() < deadline) {",
+        "A count_down without an answer is sent again.",
+        "holdfast_integration_tests "
+        "latch_test.counting_down_counts_once_when_the_answer_is_lost"),
+    mutant(
+        "src/runtime/session_queries.cpp",
+        "            patience_ends = deadline_after(options_.outage_patience);\n"
+        "        } else",
+        "        } else",
+        "The patience with an outage starts anew with every answer.",
+        "holdfast_integration_tests "
+        "latch_test.the_patience_with_an_outage_starts_anew_with_every_answer"),
+    mutant(
+        "src/runtime/joint_hold.cpp",
+        "one.value_or(release_outcome::unknown)",
+        "one.value_or(release_outcome::released)",
+        "A release without an answer is not called released.",
+        "holdfast_unit_tests release_tally.*"),
+    mutant(
+        "src/runtime/session_joint.cpp",
+        "mine->deadline = std::min(deadline, "
+        "deadline_after(options_.request_timeout));",
+        "mine->deadline = std::max(deadline, "
+        "deadline_after(options_.request_timeout));",
+        "A multi_lock's question to the store ends by the caller's deadline.",
+        "holdfast_joint_tests "
+        "multi_lock_faults.a_question_to_a_silent_store_ends_by_the_callers_deadline"),
+    mutant(
+        "src/runtime/session_joint.cpp",
+        "mine->question.cancel(table, now);",
+        "table.on_time(now);",
+        "A stop token ends a multi_lock's question.",
+        "holdfast_joint_tests "
+        "multi_lock_faults.what_is_granted_after_the_caller_stopped_is_not_kept"),
+    mutant(
+        "src/runtime/keyed_lanes.cpp",
+        "if (!its.running && its.waiting.size() == 1) {",
+        "if (its.waiting.size() == 1) {",
+        "A keyed_executor runs one operation of a key at a time.",
+        "holdfast_unit_tests keyed_executor.*"),
+    mutant(
+        "src/runtime/keyed_lanes.cpp",
+        "    room_.notify_all();\n"
+        "    std::call_once",
+        "    std::call_once",
+        "Closing a keyed_executor wakes those who wait for room.",
+        "holdfast_unit_tests "
+        "keyed_executor.closing_refuses_those_who_wait_for_room_while_operations_go_o"
+        "n"),
+    mutant(
+        "src/runtime/fork_guard.cpp",
+        "pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1, "
+        "std::memory_order_relaxed); });",
+        "pthread_atfork([] { generation.fetch_add(0, std::memory_order_relaxed); }, "
+        "nullptr, nullptr);",
+        "A forked child knows that its clients are the parent's.",
+        "holdfast_integration_tests fork_test.asking_in_the_child_fails"),
+]
