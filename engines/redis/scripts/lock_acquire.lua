@@ -3,9 +3,9 @@
 --
 -- KEYS  lock, holds, token counter, turn of the others; with a wish: list of wishes
 -- ARGV  owner, ttl in ms, number of tokens, token floor, since (ms, for display); if any: smallest
---       token wanted, the last turn of others that it knows to be over (0: none); with a wish: number of
---       the question, how long the wish lasts in ms, publish command, channel, channel of those of ours
---       who listen
+--       token wanted, the last turn of others that it knows to be over (0: none); with a wish: number
+--       of the question, how long the wish lasts in ms, publish command, channel, channel of those of
+--       ours who listen
 -- Returns {1, first token, number of tokens}: fewer than wanted when others wait, so that a process
 --         does not keep the lock among its threads
 --         {0, ms until the lease in the way ends, 0 = unknown}

@@ -33,10 +33,11 @@ end
 -- include: giving
 -- include: turns
 
--- Gives the lock to the first that still wants it and would hear of it. Where others listen they have a
--- place in this order, ahead of those whom it leaves waiting; if there are more of them than of ours, it
--- is their turn each time, because ours are quicker when they release it. One time in sixteen everybody
--- has a chance, also those of ours who leave no wishes. No function: it would cost as much as two calls.
+-- Gives the lock to the first that still wants it and would hear of it. Where others listen they have
+-- a place in this order, ahead of those whom it leaves waiting; if there are more of them than of ours,
+-- it is their turn each time, because ours are quicker when they release it. One time in sixteen
+-- everybody has a chance, also those of ours who leave no wishes. No function: it would cost as much as
+-- two calls.
 if mine and not linger then
     local several = waiting[2] ~= nil
     local subscribers = publish == 'spublish' and 'SHARDNUMSUB' or 'NUMSUB'
@@ -61,7 +62,8 @@ if mine and not linger then
             elseif others > 0 or state then
                 count = '1'
             end
-            if others > 0 and (not waiter or others > (several and redis.call('LLEN', wishes) or 1)) then
+            local ours = others > 0 and several and redis.call('LLEN', wishes) or 1
+            if others > 0 and (not waiter or others > ours) then
                 is_theirs = true
             elseif waiter and tonumber(heard[2]) > 0 then
                 -- The floor of the one that releases: its connection is to the server as it is now, the

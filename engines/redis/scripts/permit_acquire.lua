@@ -50,8 +50,9 @@ local function count_free()
         return nil, wrong_kind('the name is not that of a semaphore: it holds no number')
     end
     if recorded and recorded ~= limit then
-        -- Once nobody has a permit, a new limit may be agreed upon, if the counter is ours. With permits
-        -- missing from the counter, somebody has some: users of RSemaphore leave no other trace.
+        -- Once nobody has a permit, a new limit may be agreed upon, if the counter is ours. With
+        -- permits missing from the counter, somebody has some: users of RSemaphore leave no other
+        -- trace.
         local agreed = members == 0 and (not free or free == limit)
         if agreed or (members == 0 and free == recorded and ours == ' ours') then
             return limit, true, limit .. (agreed and free and '' or ' ours')
@@ -74,8 +75,8 @@ local function count_free()
     if seen == limit then
         return free, false, limit .. ''
     end
-    -- Some may be with users of RSemaphore, or the limit is too large. The counter knows, and nobody gets
-    -- more than it has. Who uses permits that expire does not use the others as well.
+    -- Some may be with users of RSemaphore, or the limit is too large. The counter knows, and nobody
+    -- gets more than it has. Who uses permits that expire does not use the others as well.
     if members > 0 and others_hold() then
         return nil, has_permits(seen)
     end

@@ -29,7 +29,7 @@ local function write_nothing(timeouts)
     redis.call('ZREM', timeouts, '')
 end
 
--- What we know goes by itself: a month after the semaphore was last used, and not before the permits end.
+-- What we know goes by itself: a month after the semaphore was last used, not before its permits end.
 local function keep_holds(holds, ttl)
     extend(holds, math.max(ttl, 2592000000))
 end

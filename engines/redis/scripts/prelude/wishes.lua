@@ -1,8 +1,8 @@
 -- Who may be given a plain lock when it is released: a list of those who wait for it and want that, in
 -- the order in which they came,
 --     <owner> <ttl in ms> <token count> <alive until> <number of the question> <token counter>
--- and the places of the others (`turns`). It goes by itself soon after the last of them asked. It is short, because whoever asks
--- looks for itself in all of it: those for whom there is no room ask again.
+-- and the places of the others (`turns`). It goes by itself soon after the last of them asked. It is
+-- short, because whoever asks looks for itself in all of it: those for whom there is no room ask again.
 
 -- Where this owner's wish stands, from 1, and its text; nil and how many there are.
 local function wish_of(owner, key)
