@@ -10,7 +10,8 @@
 #include <holdfast/testing/blocking_engine.hpp>
 #include <integration/redis/redis_stage.hpp>
 
-/// Every operation, by a user who lacks one of the permissions that docs/redis.md asks for.
+/// Every operation, by a user who lacks one of the permissions that docs/redis.md asks for, and on a
+/// server that is full of other people's keys.
 namespace holdfast::testing {
 
 namespace {
@@ -48,9 +49,10 @@ std::vector<std::string> commands_in_use() {
     return text;
 }
 
-class redis_permissions : public redis_stage {
+/// All that the engine can be asked to do, by a user who may do what docs/redis.md says.
+class redis_operations : public redis_stage {
 protected:
-    redis_permissions() : redis_stage{{.acl = "user default off\n" + documented_user()}} {}
+    redis_operations() : redis_stage{{.acl = "user default off\n" + documented_user()}} {}
 
     struct operation {
         std::string name;
@@ -147,6 +149,16 @@ protected:
         return all;
     }
 
+    engines::client_identity identity_{engines::make_identity()};
+    blocking_engine store_{
+        engines::open("redis://locker:secret@127.0.0.1:" + std::to_string(server_.port()), identity_)};
+    redis_client admin_{server_.connect()};
+    fencing_token token_{};
+    std::int64_t last_latch_{1000};
+};
+
+class redis_permissions : public redis_operations {
+protected:
     /// Parts of locks that stay for ever; our own notes beside them are no locks.
     [[nodiscard]] std::set<std::string> locks_without_expiry() {
         std::set<std::string> found;
@@ -167,13 +179,6 @@ protected:
         EXPECT_EQ(why.code, errc::unauthorised) << why.detail;
         EXPECT_NE(in_lower_case(why.detail).find(command), std::string::npos) << why.detail;
     }
-
-    engines::client_identity identity_{engines::make_identity()};
-    blocking_engine store_{
-        engines::open("redis://locker:secret@127.0.0.1:" + std::to_string(server_.port()), identity_)};
-    redis_client admin_{server_.connect()};
-    fencing_token token_{};
-    std::int64_t last_latch_{1000};
 };
 
 TEST_F(redis_permissions, one_that_is_missing_is_named_and_leaves_no_lock_for_ever) {
@@ -201,6 +206,82 @@ TEST_F(redis_permissions, one_that_is_missing_is_named_and_leaves_no_lock_for_ev
                 EXPECT_TRUE(usual.contains(key)) << key << " stays: " << server_.cli({"TYPE", key});
             }
         }
+    }
+}
+
+class redis_neighbours : public redis_operations {
+protected:
+    /// Somebody else's key of every type, under names that locks and latches are asked for by.
+    [[nodiscard]] std::vector<std::function<void(const std::string& key)>> occupants() {
+        const auto with = [this](std::vector<std::string> words) {
+            return [this, words = std::move(words)](const std::string& key) {
+                auto command = words;
+                command.insert(command.begin() + 1, key);
+                EXPECT_FALSE(admin_.command(command).is_error());
+            };
+        };
+        return {with({"SET", "precious"}),       with({"RPUSH", "precious"}),
+                with({"SADD", "precious"}),      with({"ZADD", "1", "precious"}),
+                with({"HSET", "precious", "x"}), with({"XADD", "*", "precious", "x"}),
+                with({"SETBIT", "70000", "1"})};
+    }
+    void clear_locks() {
+        for (const auto& key : admin_.command({"KEYS", "*{*}*"}).items) {
+            admin_.command({"DEL", key.text});
+        }
+        admin_.command({"DEL", "stock", "other", "latch"});
+    }
+    [[nodiscard]] std::string content_of(const std::string& key) {
+        return admin_.command({"DUMP", key}).text;
+    }
+};
+
+TEST_F(redis_neighbours, what_somebody_else_keeps_under_a_locks_name_is_not_touched) {
+    const auto occupy = occupants();
+    for (const auto& each : operations()) {
+        for (std::size_t type = 0; type < occupy.size(); ++type) {
+            SCOPED_TRACE(each.name + ", type " + std::to_string(type));
+            admin_.command({"FLUSHALL"});
+            for (const auto* key : {"stock", "latch"}) {
+                occupy[type](key);
+            }
+            const auto stock = content_of("stock");
+            const auto latch = content_of("latch");
+            const auto why = each.run();
+            EXPECT_NE(why.code, errc::store_error) << why.detail;
+            EXPECT_NE(why.code, errc::outcome_unknown) << why.detail;
+            EXPECT_EQ(content_of("stock"), stock);
+            EXPECT_EQ(content_of("latch"), latch);
+        }
+    }
+}
+
+/// What others keep must cost locks nothing: a server runs one script at a time.
+TEST_F(redis_neighbours, a_full_server_is_not_kept_busy_by_any_script) {
+    const std::string fill{R"(
+        for i = 1, 20000 do
+            redis.call('SET', 'neighbour:' .. i, 'x')
+            redis.call('HSET', 'neighbours:hash', i, 'x')
+            redis.call('ZADD', 'neighbours:sorted', i, i)
+            redis.call('RPUSH', 'neighbours:list', i)
+        end)"};
+    ASSERT_FALSE(admin_.command({"EVAL", fill, "0"}).is_error());
+    admin_.command({"CONFIG", "SET", "slowlog-log-slower-than", "10000"});
+    for (const auto& each : operations()) {
+        if (each.name.ends_with(" list")) {
+            continue;  // looks at everybody's hashes
+        }
+        // On a machine that has other things to do, once may be by chance.
+        std::size_t slow = 0;
+        for (int attempt = 0; attempt < 3 && slow == static_cast<std::size_t>(attempt); ++attempt) {
+            clear_locks();
+            each.prepare();
+            admin_.command({"SLOWLOG", "RESET"});
+            EXPECT_FALSE(each.run()) << each.name;
+            slow += admin_.command({"SLOWLOG", "LEN"}).integer > 0 ? 1 : 0;
+        }
+        EXPECT_LT(slow, 3U) << each.name << " takes more than 10 ms:\n"
+                            << server_.cli({"SLOWLOG", "GET"}).substr(0, 2000);
     }
 }
 
