@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <exception>
 #include <limits>
+#include <system_error>
 #include <utility>
 
 namespace holdfast {
@@ -67,7 +68,7 @@ public:
                 if (is_over()) {
                     return ending::gave_up;
                 }
-                if (seen(index, stock_.locks_[index]->ask_once(until_, stop_), look)) {
+                if (seen(index, ask(index), look)) {
                     return ending::done;
                 }
             }
@@ -101,13 +102,36 @@ private:
     [[nodiscard]] bool is_over() const noexcept {
         return stop_.stop_requested() || (until_ && clock::now() >= *until_);
     }
+    [[nodiscard]] std::optional<lease> ask(std::size_t index) {
+        try {
+            auto held = stock_.locks_[index]->ask_once(until_, stop_);
+            answered_ = true;
+            return held;
+        } catch (const std::system_error& wrong) {
+            // Once the store has answered, an answer that is too late is no failure: the time is up.
+            if (!answered_ || !is_over() || wrong.code() != errc::outcome_unknown) {
+                throw;
+            }
+            return std::nullopt;
+        }
+    }
     [[nodiscard]] std::optional<lease> wait_for(std::size_t index) {
         auto& lock = *stock_.locks_[index];
-        if (unseen_.size() > 1) {
-            const clock::time_point until = clock::now() + turn;
-            return lock.acquire_until(until_ ? std::min(until, *until_) : until, stop_);
+        if (unseen_.size() == 1 && !until_) {
+            return lock.acquire(stop_);
         }
-        return until_ ? lock.acquire_until(*until_, stop_) : lock.acquire(stop_);
+        const clock::time_point turn_ends = clock::now() + turn;
+        const auto until =
+            unseen_.size() == 1 ? *until_ : std::min(turn_ends, until_.value_or(turn_ends));
+        try {
+            return lock.acquire_until(until, stop_);
+        } catch (const std::system_error& wrong) {
+            // A store that is slower than our turns are long is asked again, with the time it needs.
+            if (wrong.code() != errc::outcome_unknown && wrong.code() != errc::store_unavailable) {
+                throw;
+            }
+            return std::nullopt;
+        }
     }
 
     segmented_stock& stock_;
@@ -115,6 +139,8 @@ private:
     deadline until_;
     std::stop_token stop_;
     std::vector<std::size_t> unseen_;
+    /// The store has said something.
+    bool answered_{};
 };
 
 segmented_stock::segmented_stock(client& owner, const std::string& name, std::size_t segments,

@@ -202,6 +202,41 @@ TEST_F(segments, that_stay_locked_do_not_keep_anybody_from_the_others) {
     }
 }
 
+/// Slower than the time for which one of several locked segments is waited for.
+TEST_F(segments, of_a_slow_store_are_waited_for) {
+    shelves all{{100, 100}};
+    segmented_stock stock{client_, "s", 2, all.store()};
+    std::vector<lease> busy;
+    for (const auto* name : {"s:0", "s:1"}) {
+        busy.push_back(mutex{other_, name}.acquire());
+    }
+    plan_->delay_replies_of_next(call_kind::acquire, 1000);
+    const std::jthread slowly{[this](const std::stop_token& stop) {
+        while (!stop.stop_requested()) {
+            std::this_thread::sleep_for(150ms);
+            plan_->let_go();
+        }
+    }};
+    auto waiting = in_background([&] { return stock.take_for(1, 15s); });
+    ASSERT_TRUE(plan_->wait_for_calls(call_kind::acquire, 4, patience));
+    busy.at(0).release();
+    EXPECT_TRUE(waiting.get());
+}
+
+TEST_F(segments, that_are_asked_for_at_the_last_moment_are_given_up_without_an_error) {
+    shelves all{{100, 100}};
+    segmented_stock stock{client_, "s", 2, all.store()};
+    std::vector<lease> busy;
+    for (const auto* name : {"s:0", "s:1"}) {
+        busy.push_back(mutex{other_, name}.acquire());
+    }
+    auto waiting = in_background([&] { return stock.take_for(1, 300ms).what; });
+    ASSERT_TRUE(plan_->wait_for_calls(call_kind::acquire, 3, patience));
+    plan_->delay_next(call_kind::acquire, 100);
+    EXPECT_EQ(waiting.get(), outcome::gave_up);
+    plan_->let_go();
+}
+
 TEST_F(segments, that_stay_locked_do_not_keep_units_from_being_given_back) {
     for (const std::size_t freed : {0U, 1U}) {
         SCOPED_TRACE(freed);
