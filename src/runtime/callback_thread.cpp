@@ -27,15 +27,16 @@ callback_thread::~callback_thread() {
 }
 
 void callback_thread::post(std::function<void()> callback) {
+    const auto state = state_;  // the callback may end us before we have woken its thread
     {
-        const std::lock_guard lock{state_->guard};
-        if (most_ != unlimited && state_->queue.size() >= most_) {
+        const std::lock_guard lock{state->guard};
+        if (most_ != unlimited && state->queue.size() >= most_) {
             return;
         }
-        state_->queue.push_back(std::move(callback));
+        state->queue.push_back(std::move(callback));
     }
     if (!threading::planted("a callback is queued in silence")) {
-        state_->changed.notify_one();
+        state->changed.notify_one();
     }
 }
 

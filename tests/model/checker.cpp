@@ -253,26 +253,25 @@ private:
     }
 
     /// The current one first.
-    [[nodiscard]] std::vector<std::size_t> able_threads() const {
-        std::vector<std::size_t> able;
+    void find_able() {
+        able_.clear();
         if (is_ready(current_)) {
-            able.push_back(current_);
+            able_.push_back(current_);
         }
         for (std::size_t each = 0; each < threads_.size(); ++each) {
             if (each != current_ && is_ready(each)) {
-                able.push_back(each);
+                able_.push_back(each);
             }
         }
-        return able;
     }
 
     /// Chooses who goes on, and goes there.
     void go_on() {
-        auto able = able_threads();
-        if (able.empty() && time_goes_on_ && time_goes_on_()) {
-            able = able_threads();
+        find_able();
+        if (able_.empty() && time_goes_on_ && time_goes_on_()) {
+            find_able();
         }
-        if (able.empty()) {
+        if (able_.empty()) {
             if (!std::all_of(threads_.begin(), threads_.end(),
                              [](const thread& one) { return one.over; })) {
                 fail("all threads sleep: a wake-up was lost");
@@ -280,19 +279,19 @@ private:
             switch_to_main();
             return;
         }
-        const bool stays = able.front() == current_;
+        const bool stays = able_.front() == current_;
         if (stays && how_.preemptions && preempted_ >= *how_.preemptions) {
-            able.resize(1);
+            able_.resize(1);
         }
         const bool bounded = how_.preemptions && preempted_ >= *how_.preemptions;
         if (surprises_ < how_.surprises && !bounded) {
             for (std::size_t each = 0; each < threads_.size(); ++each) {
                 if (threads_[each].may_time_out && !threads_[each].over && !is_ready(each)) {
-                    able.push_back(each);
+                    able_.push_back(each);
                 }
             }
         }
-        const std::size_t next = pick(able);
+        const std::size_t next = pick(able_);
         if (!is_ready(next)) {
             ++surprises_;
             threads_[next].timed_out = true;
@@ -446,6 +445,8 @@ private:
 
     std::vector<thread> threads_;
     std::size_t current_{};
+    /// Who could go on. Not a local variable: a thread that is over never comes back to free it.
+    std::vector<std::size_t> able_;
     bool in_thread_{};
     std::vector<object> objects_;
     std::unordered_map<const void*, std::size_t> numbers_;
