@@ -41,6 +41,7 @@ struct lock_page {
 /// lease is lost and every call fails with `errc::shut_down`.
 /// After `fork`, the child must make a client of its own: calls on the parent's fail with
 /// `errc::forked`, and destructors in the child leave the parent's locks alone.
+/// Thread safety: all functions may be called from any thread.
 class client {
 public:
     /// The store named by `HOLDFAST_STORE`, or else `local:`, the embedded store of this host and
@@ -52,7 +53,7 @@ public:
     explicit client(const std::string& store, const client_options& options = {});
     /// Several stores that hold locks together; see `holdfast/quorum.hpp`.
     explicit client(const quorum& stores, const client_options& options = {});
-    /// Over an engine made elsewhere.
+    /// Over an engine made elsewhere. Null: `errc::invalid_argument`.
     explicit client(std::unique_ptr<engines::engine> engine, const engines::client_identity& identity,
                     const client_options& options = {});
     client(const client&) = delete;
@@ -80,7 +81,9 @@ public:
     [[nodiscard]] std::vector<finding> examine();
 
     /// Ends all waiting with `errc::shut_down`, tells every lease (`lost()`), gives everything back.
-    /// Returns what could not be given back by then; ttls will free that.
+    /// Returns what could not be given back by then; ttls will free that. A thread whose request the
+    /// store does not answer returns when its request times out, possibly after this call.
+    /// The second time it does nothing.
     std::vector<unreleased> shutdown(std::chrono::milliseconds timeout);
 
     /// For the library.

@@ -371,7 +371,8 @@ public:
 using engine_factory =
     std::function<std::unique_ptr<engine>(std::string_view rest, const client_identity& identity)>;
 
-/// Makes a scheme known to `client{"scheme:…"}`. Replaces an earlier one of the same name.
+/// Makes a scheme known to `client{"scheme:…"}`. Replaces an earlier one of the same name. An empty
+/// factory is refused with `errc::invalid_argument`.
 void register_engine(std::string scheme, engine_factory factory);
 
 /// Opens the store at `address`, with the registered and the built-in engines.

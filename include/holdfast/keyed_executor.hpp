@@ -32,7 +32,10 @@ namespace holdfast {
 ///
 /// The end: `close`, and the destructor, refuse what is new and run all that was accepted. `cancel`
 /// drops what has not begun (its futures get `errc::cancelled`) and waits for what has. None of them
-/// may be called from inside an operation.
+/// may be called from inside an operation: that aborts.
+///
+/// In a forked child it has no threads: `submit` throws `errc::forked`, and everything else, the
+/// destructor too, does nothing. What the parent had submitted goes on in the parent.
 ///
 /// An operation must not wait for the future of another one of the same key: that one begins later.
 /// Thread safety: all functions may be called from any thread.
@@ -131,7 +134,8 @@ private:
 ///     auto answer = orders.submit("sku:101", order);
 ///
 /// The handler returns one result for each operation, in the same order. If it throws, all of them
-/// get its exception: so it should do all or nothing. Everything else is as with `keyed_executor`.
+/// get its exception: so it should do all or nothing. Without a handler the constructor throws
+/// `errc::invalid_argument`. Everything else is as with `keyed_executor`.
 template <class Operation, class Result>
 class keyed_batcher {
 public:

@@ -25,6 +25,9 @@ class session;
 ///     wait        │ returns                     │ waits
 ///
 /// The name may be used again once it is open, unlike `std::latch`.
+///
+/// The object holds nothing: it may be destroyed, and threads may end, while the latch counts. A
+/// deadline and a stop token end `wait` also while the store does not answer.
 class latch {
 public:
     latch(client& owner, std::string name);

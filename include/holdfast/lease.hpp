@@ -43,6 +43,10 @@ enum class release_outcome : std::uint8_t {
 /// No answer from the store is needed to find out that it is lost. A holder that was stopped past
 /// its deadline learns it from the first call it makes on the lease.
 ///
+/// Empty, also after a move: not valid; no name and a zero token; `lost()` never triggers; `check`
+/// throws `errc::lost`; `release` says `already_lost`. Assigning to a lease gives back what it had.
+/// The end of a thread changes nothing.
+///
 /// Thread safety: distinct calls on one lease may run at the same time, except `release`, moves and
 /// the destructor.
 class [[nodiscard]] lease {

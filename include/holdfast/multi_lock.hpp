@@ -41,7 +41,8 @@ struct multi_release {
 };
 
 /// The proof of holding several locks at once. It is valid as long as all of them are, and what is
-/// said of a `lease` holds for it: validity is decided here, by the clock; ownership is by handle.
+/// said of a `lease` holds for it: validity is decided here, by the clock; ownership is by handle; an
+/// empty one says so everywhere.
 class [[nodiscard]] multi_lease {
 public:
     struct member {
@@ -108,7 +109,8 @@ private:
 /// costs one request. See docs/multi-lock.md.
 ///
 /// Errors: a busy lock is `false` or `std::nullopt`; everything else throws `std::system_error`, and
-/// then nothing is held. Thread safety: like `std::mutex`. Not re-entrant.
+/// then nothing is held. Thread safety and misuse: as with `mutex`. Not re-entrant. Destroyed while
+/// locked, all of its locks are lost and given back.
 class multi_lock {
 public:
     struct member {

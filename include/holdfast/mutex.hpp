@@ -38,8 +38,16 @@ class session;
 /// `lease` (`acquire`, `try_acquire`, `try_acquire_for`), or look at `lost()` and use `token()`.
 ///
 /// Errors: a busy lock is `false` or `std::nullopt`; everything else throws `std::system_error`, and
-/// then nothing is held.
-/// Thread safety: like `std::mutex`.
+/// then nothing is held. A deadline and a stop token end a call also while the store does not answer;
+/// what the store still grants is given back.
+/// Thread safety: like `std::mutex`, except that any thread may unlock.
+///
+/// Misuse:
+///     locked twice by a thread   waits for itself; `try_lock` says false
+///     unlocked without a hold    aborts
+///     its thread ended           stays locked: another thread may unlock it
+///     destroyed while locked     its hold is lost (observers hear it; `lost()` is triggered on the
+///                                thread that destroys it) and given back in the background
 class mutex {
 public:
     /// No I/O. Throws `std::system_error` when the name or the options make no sense.

@@ -23,9 +23,18 @@ class session;
 /// A `mutex` that its thread may lock again. Only the first `lock` and the last `unlock` talk to the
 /// store; what lies between is counted here. Meets the standard's TimedLockable.
 ///
-/// Ownership is by thread, as with `std::recursive_mutex`: do not use it where work moves between
-/// threads. Locking again after the hold was lost throws `errc::lost`: a nested critical section must
-/// not start on a lock that somebody else may have.
+/// Ownership is by client, name and thread, whatever object is used: do not use it where work moves
+/// between threads. Objects of one name may be locked one inside the other and unlocked in any order;
+/// the terms of the first `lock` count. Another client, also in the same thread, is somebody else, and
+/// so is a `mutex` of the same name. Locking again after the hold was lost throws the reason
+/// (`errc::lost`, …): a nested critical section must not start on a lock that somebody else may have.
+///
+/// Misuse:
+///     unlocked by another thread, or without a hold   aborts
+///     its thread ended                                all that the thread had is lost and given back
+///     destroyed while locked                          what was locked through this object is unlocked;
+///                                                     if nothing is left, the hold is lost, as with
+///                                                     `mutex`
 class recursive_mutex {
 public:
     recursive_mutex(client& owner, std::string name, lease_options options = {});

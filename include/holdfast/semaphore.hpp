@@ -26,6 +26,9 @@ class session;
 /// All who use one name must agree on the limit; while permits are out, another limit is refused with
 /// `errc::wrong_kind`. Tokens rise with every grant, but several holders are in at once, so a token
 /// cannot fence one permit holder off from another.
+///
+/// Permits are leases: they outlive the semaphore object and the thread that took them. A thread that
+/// waits for more permits than are left beside its own waits for itself.
 class semaphore {
 public:
     semaphore(client& owner, std::string name, std::uint32_t limit, lease_options options = {});

@@ -32,6 +32,10 @@ class session;
 ///
 /// There is no upgrade that waits: two readers that wait to be the only one would wait forever.
 /// A writer gets a new, larger token; a downgraded writer keeps its token.
+///
+/// Misuse, threads and errors: as with `mutex`, for readers and writers alike. A thread that reads and
+/// wants to write, or the other way round, waits for itself. `downgrade` and `try_upgrade` without a
+/// hold abort.
 class shared_mutex {
 public:
     shared_mutex(client& owner, std::string name, lease_options options = {});

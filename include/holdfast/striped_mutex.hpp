@@ -27,7 +27,8 @@ class client;
 /// must not lock another by itself: it may be the same stripe, or one that is locked in another order.
 /// `of_keys` takes several at once.
 ///
-/// Lifetime: the client must outlive it. Thread safety: all functions may be called from any thread.
+/// Lifetime: the client must outlive it. A stripe that is locked when this object is destroyed is lost
+/// and given back, as with `mutex`. Thread safety: all functions may be called from any thread.
 class striped_mutex {
 public:
     /// No I/O. Throws `std::system_error` when the name or the options make no sense, or there are no
