@@ -126,13 +126,40 @@ TEST_F(shutdown_test, an_earlier_release_without_an_answer_is_reported_as_well) 
     EXPECT_EQ(left.size(), 1U);
 }
 
-TEST_F(shutdown_test, a_grant_whose_answer_is_under_way_is_given_back_or_reported) {
+TEST_F(shutdown_test, a_grant_whose_answer_comes_in_time_is_given_back) {
+    plan_->delay_replies_of_next(call_kind::acquire);
+    auto waiter = in_background([&] { return error_of([&] { stock_.lock(); }); });
+    ASSERT_TRUE(plan_->wait_until_held(1, patience));
+    auto left = in_background([&] { return client_.shutdown(patience); });
+    EXPECT_EQ(waiter.get(), errc::shut_down) << "the shutdown has begun";
+    EXPECT_EQ(holders().size(), 1U);
+    plan_->let_go();
+    EXPECT_TRUE(left.get().empty());
+    EXPECT_TRUE(holders().empty());
+}
+
+TEST_F(shutdown_test, a_grant_whose_answer_does_not_come_in_time_is_given_back_or_reported) {
     plan_->delay_replies_of_next(call_kind::acquire);
     auto waiter = in_background([&] { return error_of([&] { stock_.lock(); }); });
     ASSERT_TRUE(plan_->wait_until_held(1, patience));
     const auto left = client_.shutdown(300ms);
     EXPECT_EQ(waiter.get(), errc::shut_down);
-    EXPECT_EQ(holders().size(), left.size());
+    ASSERT_EQ(holders().size(), left.size());
+    for (const auto& one : left) {
+        EXPECT_EQ(one.name, "stock");
+    }
+}
+
+TEST_F(shutdown_test, a_request_that_was_refused_while_it_was_under_way_leaves_nothing_to_report) {
+    const auto busy = mutex{other_, "stock"}.acquire();
+    plan_->delay_replies_of_next(call_kind::acquire);
+    auto waiter = in_background([&] { return error_of([&] { stock_.lock(); }); });
+    ASSERT_TRUE(plan_->wait_until_held(1, patience));
+    auto left = in_background([&] { return client_.shutdown(patience); });
+    EXPECT_EQ(waiter.get(), errc::shut_down);
+    plan_->let_go();
+    EXPECT_TRUE(left.get().empty()) << "it was never ours";
+    EXPECT_EQ(holders().size(), 1U) << "it is somebody else's";
 }
 
 TEST_F(shutdown_test, the_longest_timeout_is_not_the_shortest) {

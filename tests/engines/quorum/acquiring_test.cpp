@@ -52,6 +52,49 @@ TEST_F(quorum_acquiring, gives_back_a_grant_that_comes_after_the_round_is_lost) 
     EXPECT_TRUE(eventually([&] { return holders_in(0).empty(); }));
 }
 
+TEST_F(quorum_acquiring, gives_back_a_grant_that_comes_after_its_owner_has_let_go) {
+    auto store = open();
+    faults[2]->delay_next(call_kind::acquire);
+    ASSERT_TRUE(granted(store.acquire(claim_of(owner(1)))));
+    EXPECT_TRUE(released(store.release(release_of(owner(1)))));
+    faults[2]->let_go();
+    EXPECT_TRUE(eventually([&] { return members_that_have_it() == 0; }));
+}
+
+/// The release may still reach the members that have not answered it.
+TEST_F(quorum_acquiring, is_not_touched_by_a_release_of_the_same_owner_that_is_still_under_way) {
+    auto store = open();
+    ASSERT_TRUE(granted(store.acquire(claim_of(owner(1)))));
+    faults[1]->delay_next(call_kind::release);
+    faults[2]->delay_next(call_kind::release);
+    std::atomic<bool> answered{false};
+    store.raw().release(release_of(owner(1)),
+                        {.deadline = clock::now() + 10s, .from = engines::caller::must_not_block},
+                        [&](const auto&) { answered = true; });
+    const auto early = store.acquire(claim_of(owner(1)));
+    faults[1]->let_go();
+    faults[2]->let_go();
+    EXPECT_TRUE(eventually([&] { return answered.load(); }));
+    EXPECT_TRUE(!granted(early) || members_that_have_it() >= 2) << "it was granted, and is gone";
+    EXPECT_TRUE(eventually([&] { return granted(store.acquire(claim_of(owner(1)))); }));
+    EXPECT_GE(members_that_have_it(), 2U);
+}
+
+/// A late grant is given back, and that may come even later.
+TEST_F(quorum_acquiring, is_not_touched_by_what_a_late_grant_of_the_same_owner_brings_about) {
+    auto store = open();
+    faults[2]->delay_next(call_kind::acquire);
+    ASSERT_TRUE(granted(store.acquire(claim_of(owner(1)))));
+    EXPECT_TRUE(released(store.release(release_of(owner(1)))));
+    faults[2]->delay_next(call_kind::release);
+    faults[2]->let_go();
+    ASSERT_TRUE(faults[2]->wait_until_held(1, patience)) << "the give-back of the late grant";
+    faults[1]->fail_next(call_kind::acquire, 1, {errc::store_unavailable, "planted"});
+    const auto again = store.acquire(claim_of(owner(1)));
+    faults[2]->let_go();
+    EXPECT_TRUE(!granted(again) || members_that_have_it() >= 2) << "it was granted, and is gone";
+}
+
 TEST_F(quorum_acquiring, is_not_touched_by_the_late_release_of_an_attempt_before_it) {
     auto store = open();
     take(1);

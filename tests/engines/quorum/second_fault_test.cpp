@@ -42,13 +42,6 @@ class quorum_second_fault : public quorum_test, public ::testing::WithParamInter
 protected:
     quorum_second_fault() : quorum_test{GetParam()} {}
 
-    [[nodiscard]] std::size_t members_that_have_it() {
-        std::size_t count = 0;
-        for (std::size_t member = 0; member < addresses.size(); ++member) {
-            count += holders_in(member).empty() ? 0U : 1U;
-        }
-        return count;
-    }
     /// As a client does: until it is certain.
     [[nodiscard]] bool gives_back(blocking_engine& store, const owner_id& who) {
         return eventually([&] {

@@ -142,6 +142,14 @@ protected:
         return outsiders[index]->inspect(lock_name).info.holders;
     }
 
+    [[nodiscard]] std::size_t members_that_have_it() {
+        std::size_t count = 0;
+        for (std::size_t member = 0; member < addresses.size(); ++member) {
+            count += holders_in(member).empty() ? 0U : 1U;
+        }
+        return count;
+    }
+
     engines::client_identity identity = engines::make_identity("in the quorum");
     engines::client_identity outsider = engines::make_identity("outside of it");
     std::vector<std::string> addresses;

@@ -250,9 +250,14 @@ void check_without_policy(failing_store& store) {
     EXPECT_LE(run.unheard->valid_until(), run.killed + watched_for);
     EXPECT_GT(run.next.value().token(), run.unheard->token());
     for (const auto& one : run.history.overlaps()) {
-        EXPECT_LE(one.first.until, run.killed + watched_for) << one.text();
-        EXPECT_GE(one.second.from, run.killed) << one.text();
-        EXPECT_GT(one.second.token, one.first.token) << one.text();
+        // The token says who is late, not the moment at which a holder noted its beginning: on a busy
+        // machine whoever was granted the lock first may be the last to get around to that.
+        const auto& [late, current] = std::minmax(
+            one.first, one.second,
+            [](const hold_entry& left, const hold_entry& right) { return left.token < right.token; });
+        EXPECT_LE(late.until, run.killed + watched_for) << one.text();
+        EXPECT_GE(current.from, run.killed) << one.text();
+        EXPECT_GT(current.token, late.token) << one.text();
     }
 }
 

@@ -1,4 +1,5 @@
 #include <chrono>
+#include <functional>
 #include <string>
 #include <thread>
 
@@ -112,6 +113,40 @@ TEST_F(redis_replica_policy, counts_for_every_name_of_a_multi_lock) {
     EXPECT_EQ(error_of([&] { return refused.try_acquire(); }), errc::store_unavailable);
     for (const auto* name : {"a", "b", "c"}) {
         EXPECT_TRUE(eventually([&] { return !is_in_master(name); })) << name;
+    }
+}
+
+/// Options crossed with features: no kind of lock, and no number of names, forgets the policy.
+TEST_F(redis_replica_policy, holds_for_every_kind_of_lock) {
+    pause(2);
+    client brief{address_of(servers_.master().port()), {.request_timeout = 400ms}};
+    const auto terms = confirmed_by(replica_policy::at_least(1));
+    const std::vector<std::pair<std::string, std::function<bool()>>> attempts{
+        {"mutex", [&] { return mutex(brief, "stock", terms).try_acquire().has_value(); }},
+        {"fair_mutex", [&] { return fair_mutex(brief, "stock", terms).try_acquire().has_value(); }},
+        {"recursive_mutex", [&] { return recursive_mutex(brief, "stock", terms).try_lock(); }},
+        {"shared_mutex", [&] { return shared_mutex(brief, "stock", terms).try_acquire().has_value(); }},
+        {"a share",
+         [&] { return shared_mutex(brief, "stock", terms).try_acquire_shared().has_value(); }},
+        {"semaphore", [&] { return semaphore(brief, "seats", 2, terms).try_acquire().has_value(); }},
+        {"one name", [&] { return multi_lock(brief, {"stock"}, terms).try_acquire().has_value(); }},
+        {"two names",
+         [&] {
+             return multi_lock(brief, {"stock", "other"}, terms).try_acquire().has_value();
+         }},
+        {"three names", [&] {
+             return multi_lock(brief, {"stock", "other", "third"}, terms).try_acquire().has_value();
+         }}};
+    for (const auto& [kind, attempt] : attempts) {
+        bool taken = false;
+        const auto error = error_of([&] { return taken = attempt(); });
+        EXPECT_FALSE(taken) << kind;
+        EXPECT_TRUE(error == errc::store_unavailable || error == errc::outcome_unknown)
+            << kind << ": " << error;
+        for (const auto* const name : {"stock", "other", "third", "seats"}) {
+            EXPECT_TRUE(eventually([&] { return client_.inspect(name).holders.empty(); }))
+                << kind << " left " << name;
+        }
     }
 }
 
