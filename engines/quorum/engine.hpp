@@ -115,6 +115,8 @@ private:
                            std::vector<renew_reply> replies);
     void repair(std::size_t member, const hold_key& key, std::uint64_t generation, claim_mode mode);
     void ask_aside(std::size_t member, const hold_key& key, acquire_request request);
+    void answered_aside(std::size_t member, const hold_key& key, const owner_id& owner, claim_mode mode,
+                        lock_kind kind, const acquire_reply& reply);
     void release_announced(std::size_t member, const hold_key& key, const owner_id& owner,
                            claim_mode mode, lock_kind kind);
     void release_quietly(std::size_t member, const hold_key& key, const owner_id& owner,

@@ -237,16 +237,8 @@ void quorum_engine::ask_aside(std::size_t member, const hold_key& key, acquire_r
     const auto deadline = now() + quiet_timeout;
     use(member, [&](engine& store) {
         store.acquire(std::move(request), {deadline, caller::must_not_block},
-                      [this, key, member, shared = mode == claim_mode::shared](const auto& reply) {
-                          const std::lock_guard lock{guard_};
-                          note_answer(member, reply.error);
-                          if (const auto found = holds_.find(key); found != holds_.end()) {
-                              auto& of = found->second;
-                              of.unanswered -= of.unanswered > 0 ? 1 : 0;
-                              of.unsteady[member] =
-                                  of.unsteady[member] ||
-                                  (shared && reply.error.code == errc::outcome_unknown);
-                          }
+                      [this, member, key, owner, mode, kind](const acquire_reply& reply) {
+                          answered_aside(member, key, owner, mode, kind, reply);
                       });
     });
     bool let_go_meanwhile = true;
@@ -261,6 +253,29 @@ void quorum_engine::ask_aside(std::size_t member, const hold_key& key, acquire_r
     }
     if (let_go_meanwhile) {
         // Its release may have overtaken this.
+        release_announced(member, key, owner, mode, kind);
+    }
+}
+
+void quorum_engine::answered_aside(std::size_t member, const hold_key& key, const owner_id& owner,
+                                   claim_mode mode, lock_kind kind, const acquire_reply& reply) {
+    // A request that reached the member after the release: nobody else would give it back.
+    bool nobodys = reply.result == acquire_reply::outcome::granted;
+    {
+        const std::lock_guard lock{guard_};
+        note_answer(member, reply.error);
+        if (const auto found = holds_.find(key); found != holds_.end()) {
+            auto& of = found->second;
+            of.unanswered -= of.unanswered > 0 ? 1 : 0;
+            const bool late_share =
+                mode == claim_mode::shared && reply.error.code == errc::outcome_unknown;
+            of.unsteady[member] = of.unsteady[member] || late_share;
+            nobodys = nobodys &&
+                      (of.is != hold::state::held || member_owner(key.second, of.attempt) != owner);
+            of.unanswered += nobodys ? 1 : 0;  // by `release_announced`
+        }
+    }
+    if (nobodys) {
         release_announced(member, key, owner, mode, kind);
     }
 }

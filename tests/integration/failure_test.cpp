@@ -303,6 +303,13 @@ TEST(address_test, timeouts_that_make_no_sense_are_refused) {
     EXPECT_EQ(error_of([] { client("memory:", {.handover_time = -1ms}); }), errc::invalid_argument);
 }
 
+TEST_F(failure_test, the_environment_may_ask_for_more_than_the_options) {
+    ASSERT_EQ(setenv("HOLDFAST_REQUIRE", "fleet", 1), 0);
+    const auto error = error_of([] { client{fresh_store(), {.require = scope::process}}; });
+    unsetenv("HOLDFAST_REQUIRE");
+    EXPECT_EQ(error, errc::guarantee_not_met);
+}
+
 }  // namespace
 
 }  // namespace holdfast::testing

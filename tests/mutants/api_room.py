@@ -81,7 +81,8 @@ MUTANTS = [
         "std::max(options.require, std::min(options.require, "
         "required_by_environment()))",
         "HOLDFAST_REQUIRE refuses a store that excludes less.",
-        "holdfast_integration_tests failure_test.*"),
+        "holdfast_integration_tests "
+        "failure_test.the_environment_may_ask_for_more_than_the_options"),
     mutant(
         "src/api/request.cpp",
         "return deadline <= clock::now() ? none() : patience{true, deadline};",

@@ -69,7 +69,14 @@ MUTANTS = [
         "let_go_meanwhile = found->second.is != hold::state::held;",
         "let_go_meanwhile = false;",
         "A repair that a release overtook is given back.",
-        survives="A window of microseconds inside one function; no fault plan reaches into it."),
+        survives="A second line of defence: the answer to the repair gives it back, too."),
+    mutant(
+        "engines/quorum/holding.cpp",
+        "bool nobodys = reply.result == acquire_reply::outcome::granted;",
+        "bool nobodys = false && reply.result == acquire_reply::outcome::granted;",
+        "A repair that arrives after the release is given back.",
+        "holdfast_quorum_tests "
+        "quorum_next_fault.a_repair_that_arrives_after_the_release_is_given_back"),
     mutant(
         "engines/quorum/holding.cpp",
         "            if (what.any_released) {",

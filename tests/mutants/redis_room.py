@@ -7,8 +7,7 @@ MUTANTS = [
         "told->question != 0) {",
         "A grant in line counts only as the answer to the last question.",
         "holdfast_redis_tests "
-        "redis_fair_lock.one_that_could_not_listen_when_it_asked_asks_again_when_it_c"
-        "an"),
+        "redis_fair_lock.a_grant_that_answers_an_older_question_is_not_believed"),
     mutant(
         "engines/redis/engine_waiting.cpp",
         "clock::time_point{clock::duration{told->question}}});",
@@ -132,7 +131,8 @@ MUTANTS = [
         "deposed->server.replicas());\n",
         "",
         "A new master needs as many confirmations as the one before it had replicas.",
-        "holdfast_redis_tests redis_failover_*:redis_replica_policy.*"),
+        "holdfast_redis_topology_tests "
+        "redis_sentinel.work_resumes_when_the_master_is_killed"),
     mutant(
         "engines/redis/topology/sentinel.cpp",
         "        next->server.pubsub().subscribe(channel, channel_style::classic);\n",

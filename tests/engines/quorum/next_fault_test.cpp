@@ -40,6 +40,20 @@ TEST_F(quorum_next_fault, a_holder_that_a_silent_member_may_know_is_shown) {
     EXPECT_EQ(store.inspect(lock_name).info.holders.size(), 1U) << "it may still have a majority";
 }
 
+TEST_F(quorum_next_fault, a_repair_that_arrives_after_the_release_is_given_back) {
+    auto store = open();
+    ASSERT_TRUE(granted(store.acquire(claim_of(owner(1)))));
+    const auto held = holders_in(2);
+    ASSERT_EQ(held.size(), 1U);
+    ASSERT_TRUE(released(outsiders[2]->release(release_of(held[0].owner))));
+    faults[2]->delay_next(call_kind::acquire);
+    EXPECT_TRUE(renewed(store.renew({renewal_of(owner(1))}).at(0)));
+    ASSERT_TRUE(faults[2]->wait_until_held(1, 10s));
+    EXPECT_TRUE(released(store.release(release_of(owner(1)))));
+    faults[2]->let_go();
+    EXPECT_TRUE(eventually([&] { return holders_in(2).empty(); }));
+}
+
 TEST(quorum_merge, a_lock_lasts_as_long_as_a_majority_keeps_it) {
     std::vector<std::optional<lock_info>> answers;
     for (const auto left : {1s, 9s, 5s}) {

@@ -326,6 +326,28 @@ TEST_F(redis_fair_lock, a_release_of_a_name_gives_nobody_the_same_name_in_braces
     EXPECT_EQ(server_.cli({"HKEYS", "{stock}"}), got->owner().text());
 }
 
+TEST_F(redis_fair_lock, a_grant_that_answers_an_older_question_is_not_believed) {
+    auto held = fair_mutex{second_, "stock"}.acquire();
+    auto waiting = start_waiting(first_);
+    ASSERT_TRUE(line_becomes(1));
+    ASSERT_TRUE(head_listens());
+    const auto owner = server_.cli({"LINDEX", queue_, "0"});
+    const auto questions = [&] {
+        const auto text = server_.cli({"INFO", "commandstats"});
+        const auto at = text.find("cmdstat_evalsha:calls=");
+        return at == std::string::npos ? 0 : std::stoi(text.substr(at + 22));
+    };
+    const auto before = questions();
+    server_.cli({"PUBLISH", "redisson_lock__channel:{stock}:" + owner,
+                 "granted 1 " + std::to_string(held.token().value + 1) + " 1 " + owner + " stock"});
+    // It asks again instead, which shows that the message was read.
+    ASSERT_TRUE(eventually([&] { return questions() > before || is_done(waiting); }));
+    EXPECT_FALSE(is_done(waiting)) << "somebody else holds the lock";
+    EXPECT_TRUE(held);
+    held.release();
+    EXPECT_TRUE(waiting.get().has_value());
+}
+
 }  // namespace
 
 }  // namespace holdfast::testing
