@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -52,11 +53,12 @@ public:
         ::ioctl(ends_[0], FIONREAD, &count);
         return count;
     }
-    /// Reads until the text ends with `end`.
+    /// Reads until the text ends with `end`, or nothing more comes.
     [[nodiscard]] std::string read_to(const std::string& end) const {
         std::string text;
         std::array<char, 65'536> buffer{};
-        while (!text.ends_with(end)) {
+        pollfd more{ends_[0], POLLIN, 0};
+        while (!text.ends_with(end) && ::poll(&more, 1, 20'000) > 0) {
             const auto length = ::read(ends_[0], buffer.data(), buffer.size());
             if (length <= 0) {
                 break;

@@ -79,7 +79,7 @@ MUTANTS = [
         "    prctl(PR_SET_PDEATHSIG, SIGKILL);\n",
         "",
         "When the program is killed the kernel kills the command.",
-        "holdfast_cli_tests run.*:signals.*"),
+        "holdfast_cli_tests signals.kill_of_the_program_kills_the_command"),
     mutant(
         "cli/check.cpp",
         "if (holder.lingering || (arguments.owner",

@@ -73,8 +73,7 @@ MUTANTS = [
         "",
         "A holder that died before it was watched is noticed at once.",
         "holdfast_engine_tests "
-        "local_processes.a_waiter_that_never_asked_again_is_woken_by_the_holders_deat"
-        "h_too"),
+        "local_processes.a_holder_that_died_before_it_was_watched_is_noticed_at_once"),
     mutant(
         "engines/local/engine.cpp",
         "renew_reply{renew_reply::outcome::failed, error.reason()}",

@@ -117,14 +117,16 @@ MUTANTS = [
         "return at->over.load() ? connection::expected{} : what(out, server);",
         "return at == nullptr ? connection::expected{} : what(out, server);",
         "Nothing is sent to a master that the sentinels have deposed.",
-        "holdfast_redis_topology_tests redis_sentinel.*"),
+        "holdfast_redis_topology_tests "
+        "redis_sentinel.a_hung_master_is_not_used_any_more_when_it_wakes_up"),
     mutant(
         "engines/redis/topology/sentinel.cpp",
         "            // Not we, only this server is done with.\n"
         "            result.error = {errc::outcome_unknown, deposed()};",
         "            result.error = {errc::store_unavailable, deposed()};",
         "What was sent to a master that was deposed meanwhile has an unknown outcome.",
-        "holdfast_redis_topology_tests redis_sentinel.*"),
+        "holdfast_redis_topology_tests "
+        "redis_sentinel.what_waited_for_the_old_master_is_told_though_not_of_a_shutdown"),
     mutant(
         "engines/redis/topology/sentinel.cpp",
         "        most_replicas_ = std::max(most_replicas_, "
@@ -138,7 +140,8 @@ MUTANTS = [
         "        next->server.pubsub().subscribe(channel, channel_style::classic);\n",
         "        static_cast<void>(channel);\n",
         "Those who wait listen to the new master, too.",
-        "holdfast_redis_topology_tests redis_sentinel.*"),
+        "holdfast_redis_topology_tests "
+        "redis_sentinel.the_new_master_is_used_as_soon_as_the_sentinels_tell"),
     mutant(
         "engines/redis/topology/cluster.cpp",
         "result.error = {errc::outcome_unknown, from.where().text() + \" is a master "

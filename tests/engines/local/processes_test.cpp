@@ -282,6 +282,16 @@ TEST_F(local_processes, what_a_dead_process_keeps_on_purpose_outlives_its_other_
     EXPECT_EQ(acquire(*store, permits("pool", owner_of(who_, 2), 1, 2)).result, busy);
 }
 
+TEST_F(local_processes, a_holder_that_died_before_it_was_watched_is_noticed_at_once) {
+    const auto other = holder();
+    ASSERT_EQ(other->talk().hear(), 'g');
+    const auto store = open_local(base_.path(), who_);
+    other->kill();
+    counter hints;
+    const auto watch = store->watch("stock", lock_kind::mutex, [&] { hints.add(); });
+    EXPECT_TRUE(hints.reaches(1));
+}
+
 }  // namespace
 
 }  // namespace holdfast::engines::test
