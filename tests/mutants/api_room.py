@@ -55,7 +55,8 @@ MUTANTS = [
         "        }\n"
         "        if (one.outcome == release_outcome::unknown) {",
         "A lost member is the worst that a release can find.",
-        "holdfast_joint_tests multi_release.*"),
+        "holdfast_joint_tests "
+        "multi_lock_faults.a_lost_member_is_the_worst_that_a_release_can_find"),
     mutant(
         "src/api/joint_request.cpp",
         "~partial_hold() { give_back(std::move(taken_)); }",

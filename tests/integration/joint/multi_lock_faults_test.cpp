@@ -253,7 +253,7 @@ TEST_F(multi_lock_faults, what_is_granted_after_the_caller_stopped_is_not_kept) 
     EXPECT_TRUE(all_become_free());
 }
 
-TEST(multi_release, a_lost_member_is_the_worst_there_is) {
+TEST_F(multi_lock_faults, a_lost_member_is_the_worst_that_a_release_can_find) {
     using outcome = release_outcome;
     const multi_release report{{{"s", "a", outcome::released},
                                 {"s", "b", outcome::already_lost},
