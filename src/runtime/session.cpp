@@ -3,6 +3,7 @@
 #include <holdfast/detail/deadline.hpp>
 #include <runtime/fork_guard.hpp>
 #include <runtime/joint_hold.hpp>
+#include <runtime/safety_recheck.hpp>
 #include <runtime/session_call.hpp>
 
 #include <algorithm>
@@ -25,6 +26,7 @@ constexpr std::uint32_t most_overtakings = 16;
     core::table_settings settings;
     settings.contention.request_timeout = bounded(options.request_timeout);
     settings.contention.outage_patience = bounded(options.outage_patience);
+    settings.contention.recheck_cap = safety_recheck.load();
     settings.contention.store_hands_over = promises.hands_over;
     settings.handover.count = options.handover_count;
     settings.handover.time = bounded(options.handover_time);

@@ -1,4 +1,5 @@
 #include <holdfast/detail/deadline.hpp>
+#include <runtime/safety_recheck.hpp>
 #include <runtime/session.hpp>
 
 #include <condition_variable>
@@ -207,7 +208,7 @@ failure session::wait_for_latch(const std::string& name, clock::time_point deadl
         }
         // Woken by the latch; once a second in case a notification was lost, sooner while the store is
         // away.
-        const auto pause = passing ? std::chrono::milliseconds{100} : std::chrono::milliseconds{1000};
+        const auto pause = passing ? std::chrono::milliseconds{100} : safety_recheck.load();
         opened->wait(seen, std::min<clock::time_point>(deadline, clock::now() + pause), stop,
                      closing_.get_token());
     }
