@@ -1,6 +1,5 @@
 #include <runtime/safety_recheck.hpp>
 
-#include <atomic>
 #include <filesystem>
 
 #include "stage.hpp"
@@ -36,27 +35,19 @@ private:
                                       ("holdfast-" + owner_id::random_client().client_text())};
 };
 
-/// Two clients of one store, and a thread of each that waits in turn.
+/// Two clients of one store: one holds, the other waits.
 class wake_up_test : public ::testing::TestWithParam<const char*> {
 protected:
-    static constexpr int rounds = 60;
+    static constexpr int rounds = 10;
 
-    /// Ends when both have done `work` so often; the deadline of each wait is what fails otherwise.
-    template <class Work>
-    void in_both(const Work& work) {
-        const auto all = [&](client& where) {
-            for (int round = 0; round < rounds; ++round) {
-                if (!work(where)) {
-                    return round;
-                }
-            }
-            return rounds;
-        };
-        auto other = in_background([&] { return all(two_); });
-        auto third = in_background([&] { return all(one_); });
-        EXPECT_EQ(all(one_), rounds) << "was not woken";
-        EXPECT_EQ(other.get(), rounds) << "was not woken";
-        EXPECT_EQ(third.get(), rounds) << "was not woken";
+    /// Lets `wait` run in the background until it waits for `name`, then `let_go`. Whoever is not told
+    /// waits until the deadline of its call, and says false.
+    template <class Wait, class LetGo>
+    [[nodiscard]] bool is_woken(const std::string& name, const Wait& wait, const LetGo& let_go) {
+        auto waiter = in_background(wait);
+        const bool waits = eventually([&] { return holder_.inspect(name).waiters > 0; });
+        let_go();
+        return waiter.get() && waits;
     }
 
 private:
@@ -66,41 +57,61 @@ private:
                                                                   : fresh_store()};
 
 protected:
-    client one_{address_};
-    client two_{address_};
+    client holder_{address_};
+    client waiter_{address_};
 };
 
 TEST_P(wake_up_test, whoever_waits_for_a_mutex_is_told) {
-    in_both([](client& where) {
-        mutex stock{where, "stock"};
-        return stock.try_acquire_for(patience).has_value();
-    });
+    mutex here{holder_, "stock"};
+    mutex there{waiter_, "stock"};
+    for (int round = 0; round < rounds; ++round) {
+        auto held = here.acquire();
+        ASSERT_TRUE(is_woken(
+            "stock", [&] { return there.try_acquire_for(patience).has_value(); },
+            [&] { held.release(); }));
+    }
 }
 
-TEST_P(wake_up_test, readers_and_writers_are_told) {
-    std::atomic<int> turn{0};
-    in_both([&](client& where) {
-        shared_mutex prices{where, "prices"};
-        return ++turn % 3 == 0 ? prices.try_acquire_for(patience).has_value()
-                               : prices.try_acquire_shared_for(patience).has_value();
-    });
+TEST_P(wake_up_test, a_writer_is_told_when_the_reader_leaves) {
+    shared_mutex here{holder_, "prices"};
+    shared_mutex there{waiter_, "prices"};
+    for (int round = 0; round < rounds; ++round) {
+        auto held = here.acquire_shared();
+        ASSERT_TRUE(is_woken(
+            "prices", [&] { return there.try_acquire_for(patience).has_value(); },
+            [&] { held.release(); }));
+    }
+}
+
+TEST_P(wake_up_test, a_reader_is_told_when_the_writer_leaves) {
+    shared_mutex here{holder_, "prices"};
+    shared_mutex there{waiter_, "prices"};
+    for (int round = 0; round < rounds; ++round) {
+        auto held = here.acquire();
+        ASSERT_TRUE(is_woken(
+            "prices", [&] { return there.try_acquire_shared_for(patience).has_value(); },
+            [&] { held.release(); }));
+    }
 }
 
 TEST_P(wake_up_test, whoever_waits_for_a_permit_is_told) {
-    in_both([](client& where) {
-        semaphore slots{where, "slots", 2};
-        return slots.try_acquire_for(patience).has_value();
-    });
+    semaphore here{holder_, "slots", 1};
+    semaphore there{waiter_, "slots", 1};
+    for (int round = 0; round < rounds; ++round) {
+        auto held = here.acquire();
+        ASSERT_TRUE(is_woken(
+            "slots", [&] { return there.try_acquire_for(patience).has_value(); },
+            [&] { held.release(); }));
+    }
 }
 
 TEST_P(wake_up_test, whoever_waits_for_a_latch_is_told) {
-    for (int round = 0; round < 20; ++round) {
-        latch here{one_, "start"};
-        latch there{two_, "start"};
+    latch here{holder_, "start"};
+    latch there{waiter_, "start"};
+    for (int round = 0; round < rounds; ++round) {
         ASSERT_TRUE(here.try_set(1));
-        auto waiter = in_background([&] { return there.wait_for(patience); });
-        here.count_down();
-        ASSERT_TRUE(waiter.get()) << round;
+        ASSERT_TRUE(is_woken(
+            "start", [&] { return there.wait_for(patience); }, [&] { here.count_down(); }));
     }
 }
 
