@@ -92,8 +92,8 @@ MUTANTS = [
         survives="A second line of defence: a late grant is recognised by its round as well."),
     mutant(
         "engines/quorum/holding.cpp",
-        "found->second.leftovers.emplace_back(member, owner);",
-        "static_cast<void>(owner);",
+        "leftovers_.push_back(std::move(one));",
+        "static_cast<void>(one);",
         "What could not be given back is given back with the owner's next request.",
         "holdfast_quorum_tests "
         "quorum_next_fault.what_a_lost_vote_could_not_give_back_goes_with_the_next_"

@@ -2,9 +2,9 @@ from mutant import mutant
 
 MUTANTS = [
     mutant(
-        "engines/redis/engine_waiting.cpp",
-        "found->second.asked_at.time_since_epoch().count() == told->question) {",
-        "told->question != 0) {",
+        "src/core/acquisition.cpp",
+        "state_ == state::waiting && grant.asked_at >= sent_at_ && now - grant.asked_at <= oldest_turn_;",
+        "state_ == state::waiting && now - grant.asked_at <= oldest_turn_;",
         "A grant in line counts only as the answer to the last question.",
         "holdfast_redis_tests "
         "redis_fair_lock.a_grant_that_answers_an_older_question_is_not_believed"),
@@ -32,11 +32,11 @@ MUTANTS = [
         "holdfast_redis_tests redis_replica_policy.*"),
     mutant(
         "engines/redis/engine.cpp",
-        "                leaves_locks_ = true;\n"
-        "            }\n"
-        "            // Who",
-        "            }\n"
-        "            // Who",
+        "            leaves_locks_ = true;\n"
+        "        } else {\n"
+        "            unsettled_",
+        "        } else {\n"
+        "            unsettled_",
         "The card of a client stays while a lock of its may stay.",
         survives="Cards are for people; no test loses the answer to a last release."),
     mutant(

@@ -38,8 +38,8 @@ MUTANTS = [
         "lease_test.release_after_a_negative_time_is_a_release"),
     mutant(
         "src/runtime/session.cpp",
-        "found->second->set_loss(loss->why.code);",
-        "static_cast<void>(found);",
+        "held->set_loss(loss->why.code);",
+        "static_cast<void>(held);",
         "A revoked lease says that it was revoked.",
         "holdfast_integration_tests loss_test.*"),
     mutant(
@@ -59,8 +59,8 @@ MUTANTS = [
         "latch_test.one_that_opens_while_its_watch_is_set_up_is_not_slept_through"),
     mutant(
         "src/runtime/session_queries.cpp",
-        "if (reply.error.code != errc::outcome_unknown || clock::now() >= deadline) {",
-        "if (reply.error.code != errc::outcome_unknown || clock::now() < deadline) {",
+        "if (reply.error.code != errc::outcome_unknown || clock::now() >= limits.deadline) {",
+        "if (reply.error.code != errc::outcome_unknown || clock::now() < limits.deadline) {",
         "A count_down without an answer is sent again.",
         "holdfast_integration_tests "
         "latch_test.counting_down_counts_once_when_the_answer_is_lost"),
