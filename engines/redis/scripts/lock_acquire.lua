@@ -27,78 +27,65 @@ end
 -- include: clock
 -- include: turns
 
--- One that asks again keeps its place. Without memory for it there is no wish.
-local function make_wish()
-    local wish = table.concat({owner, claim.ttl, claim.count,
-        string.format('%d', now_ms() + lasts), question, counter}, ' ')
-    local place, count = wish_of(owner, wishes)
-    local written
-    if place then
-        written = redis.pcall('LSET', wishes, place - 1, wish)
-    elseif count < 64 then
-        written = redis.pcall('RPUSH', wishes, wish)
-    else
-        return
-    end
-    if type(written) == 'number' or not written.err then
-        redis.call('PEXPIRE', wishes, lasts)
-    end
-end
-
-local function others_listen()
-    local publish, channel, listeners = ARGV[10], ARGV[11], ARGV[12]
-    local count = redis.pcall('PUBSUB', publish == 'spublish' and 'SHARDNUMSUB' or 'NUMSUB', channel,
-        listeners)
-    return not count.err and tonumber(count[2]) > tonumber(count[4])
-end
-
--- What is granted is not wished for any more.
-local function fulfilled(reply)
-    if question then
-        take_back_wish(owner, wishes)
-    end
-    return reply
-end
-
-if there == 0 then
-    if claim.count ~= '1' and others_listen() then
-        claim.count = '1'
-    end
-    return fulfilled(grant_alone(claim, lock, holds, counter, {owner, '1'}))
-end
-local kind = redis.call('TYPE', lock).ok
-if kind == 'none' then
-    local state, left = redis.call('GET', turn), redis.call('PTTL', turn) - turn_kept_for
-    if left > 0 and over ~= state then
-        if question then
-            make_wish()
-        end
-        return {0, left, tonumber(state)}
-    end
-    if state ~= 'missed' then
-        claim.count = '1'
-    end
-    local reply = fulfilled(grant_alone(claim, lock, holds, counter, {owner, '1'}))
-    if tonumber(state) then
-        -- If nobody saw them come, they may not be there.
-        redis.call('SET', turn, over == state and 'seen' or 'missed', 'PX', turn_kept_for)
-    end
-    return reply
-end
-if kind ~= 'hash' then
+local kind = there == 0 and 'none' or redis.call('TYPE', lock).ok
+if kind ~= 'none' and kind ~= 'hash' then
     return wrong_kind('the name is not that of a lock: it holds a ' .. kind)
 end
-local fields = redis.call('HMGET', lock, owner, 'mode')
-if fields[2] then
-    return wrong_kind('the name is in use as a read/write lock')
+local refusal, reply
+if kind == 'none' then
+    local state = there > 0 and redis.call('GET', turn)
+    local left = state and redis.call('PTTL', turn) - turn_kept_for or 0
+    if left > 0 and over ~= state then
+        refusal = {0, left, tonumber(state)}
+    else
+        if state and state ~= 'missed' then
+            claim.count = '1'
+        elseif question and claim.count ~= '1' then
+            local subscribers = ARGV[10] == 'spublish' and 'SHARDNUMSUB' or 'NUMSUB'
+            local count = redis.pcall('PUBSUB', subscribers, ARGV[11], ARGV[12])
+            if not count.err and tonumber(count[2]) > tonumber(count[4]) and not state then
+                claim.count = '1'
+            end
+        end
+        reply = grant_alone(claim, lock, holds, counter, {owner, '1'})
+        if state and tonumber(state) then
+            -- If nobody saw them come, they may not be there.
+            redis.call('SET', turn, over == state and 'seen' or 'missed', 'PX', turn_kept_for)
+        end
+    end
+else
+    local fields = redis.call('HMGET', lock, owner, 'mode')
+    if fields[2] then
+        return wrong_kind('the name is in use as a read/write lock')
+    end
+    if fields[1] then
+        reply = grant_again(claim, lock, holds, counter)
+    else
+        if there == 2 and tonumber(redis.call('GET', turn)) then
+            redis.pcall('SET', turn, 'seen', 'PX', turn_kept_for)
+        end
+        refusal = {0, remaining(lock)}
+    end
 end
-if fields[1] then
-    return fulfilled(grant_again(claim, lock, holds, counter))
+if not question then
+    return reply or refusal
 end
-if there == 2 and tonumber(redis.call('GET', turn)) then
-    redis.pcall('SET', turn, 'seen', 'PX', turn_kept_for)
+if reply then
+    take_back_wish(owner, wishes)  -- what is granted is not wished for any more
+    return reply
 end
-if question then
-    make_wish()
+
+-- One that asks again keeps its place. Without memory for it there is no wish.
+local wish = table.concat({owner, claim.ttl, claim.count, string.format('%d', now_ms() + lasts),
+    question, counter}, ' ')
+local place, count = wish_of(owner, wishes)
+local written
+if place then
+    written = redis.pcall('LSET', wishes, place - 1, wish)
+elseif count < 64 then
+    written = redis.pcall('RPUSH', wishes, wish)
 end
-return {0, remaining(lock)}
+if type(written) == 'number' or written and not written.err then
+    redis.call('PEXPIRE', wishes, lasts)
+end
+return refusal
