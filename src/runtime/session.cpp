@@ -7,7 +7,6 @@
 #include <runtime/session_call.hpp>
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 namespace holdfast::detail {
@@ -63,12 +62,6 @@ void session::start() {
                              table.on_turn(name, owner, granted, now);
                          });
                      }});
-}
-
-session::~session() {
-    if (!forked() && begin_closing()) {
-        close_engine();
-    }
 }
 
 bool session::forked() const noexcept {
@@ -404,72 +397,6 @@ void session::tick() {
         armed_for_ = clock::time_point::max();
         table.on_time(now);
     });
-}
-
-std::vector<unreleased> session::shut_down(std::chrono::milliseconds timeout) {
-    std::vector<unreleased> left;
-    if (forked() || closed_.load()) {
-        return left;
-    }
-    const auto deadline = deadline_after(timeout);
-    closing_.request_stop();
-    drive([](core::lock_table& table, clock::time_point now) { table.shut_down(now); });
-    const auto pending = [&] {
-        const std::lock_guard lock{guard_};
-        const auto count = table_.count();
-        return count.releases + count.contests > 0;
-    };
-    // Rarely more than a round: the answers come on other threads, or have come already.
-    for (auto pause = std::chrono::microseconds{50}; pending() && clock::now() < deadline;
-         pause = std::min(pause * 2, std::chrono::microseconds{5000})) {
-        std::this_thread::sleep_for(pause);
-    }
-    {
-        const std::lock_guard lock{guard_};
-        for (auto& one : table_.unreleased()) {
-            left.push_back({std::move(one.name), one.token, std::move(one.error)});
-        }
-    }
-    close(deadline);
-    return left;
-}
-
-bool session::begin_closing() noexcept {
-    const std::lock_guard lock{guard_};  // whoever is collecting has finished with timer and notifier
-    return !closed_.exchange(true);
-}
-
-void session::close(clock::time_point deadline) {
-    if (!begin_closing()) {
-        return;
-    }
-    // Enough for threads that only pass through.
-    constexpr std::chrono::milliseconds moment{100};
-    const auto until = std::max<clock::time_point>(deadline, clock::now() + moment);
-    for (auto pause = std::chrono::microseconds{50}; engine_users_.load() != 0 && clock::now() < until;
-         pause = std::min(pause * 2, std::chrono::microseconds{5000})) {
-        std::this_thread::sleep_for(pause);
-    }
-    if (engine_users_.load() == 0) {
-        close_engine();
-        return;
-    }
-    // A caller's thread is inside the engine, with a request that the store does not answer. It leaves
-    // when its request times out.
-    std::thread{[self = shared_from_this()] { self->close_engine(); }}.detach();
-}
-
-void session::close_engine() noexcept {
-    for (auto users = engine_users_.load(); users != 0; users = engine_users_.load()) {
-        engine_users_.wait(users);
-    }
-    timer_.reset();
-    {
-        const std::lock_guard lock{watch_guard_};
-        watches_.clear();
-    }
-    engine_.reset();
-    notifier_.reset();
 }
 
 }  // namespace holdfast::detail

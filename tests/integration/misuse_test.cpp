@@ -1,13 +1,8 @@
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <cstdlib>
 #include <functional>
 #include <new>
 #include <optional>
-#include <span>
 #include <thread>
 #include <type_traits>
 
@@ -312,90 +307,6 @@ TEST_F(misuse_test, a_hold_that_cannot_be_remembered_is_given_back) {
     EXPECT_TRUE(all_becomes_free());
 }
 
-TEST_F(misuse_test, an_empty_lease_says_so_everywhere) {
-    for (const auto moved_from : {false, true}) {
-        SCOPED_TRACE(moved_from);
-        lease empty;
-        lease other;
-        if (moved_from) {
-            empty = mutex{client_, "x"}.acquire();
-            other = std::move(empty);
-        }
-        EXPECT_FALSE(empty);  // NOLINT(bugprone-use-after-move): that is what is tested
-        EXPECT_EQ(empty.name(), "");
-        EXPECT_EQ(empty.token(), fencing_token{});
-        EXPECT_EQ(empty.owner(), owner_id{});
-        EXPECT_EQ(empty.remaining(), 0ns);
-        EXPECT_FALSE(empty.at_risk());
-        EXPECT_FALSE(empty.lost().stop_possible());
-        EXPECT_EQ(empty.loss_reason(), std::error_code{});
-        EXPECT_EQ(error_of([&] { empty.check(); }), errc::lost);
-        EXPECT_EQ(empty.release(), release_outcome::already_lost);
-        EXPECT_EQ(empty.release_after(1s), release_outcome::already_lost);
-        EXPECT_EQ(static_cast<bool>(other), moved_from);
-    }
-}
-
-TEST_F(misuse_test, a_lease_that_is_assigned_to_gives_back_what_it_had) {
-    auto held = mutex{client_, "x"}.acquire();
-    held = mutex{client_, "y"}.acquire();
-    EXPECT_TRUE(holders("x").empty());
-    EXPECT_EQ(holders("y").size(), 1U);
-    auto& same = held;
-    held = std::move(same);
-    EXPECT_TRUE(held);
-    EXPECT_EQ(held.release(), release_outcome::released);
-    EXPECT_EQ(held.release(), release_outcome::already_lost);
-}
-
-TEST_F(misuse_test, an_empty_multi_lease_says_so_everywhere) {
-    for (const auto moved_from : {false, true}) {
-        SCOPED_TRACE(moved_from);
-        multi_lease empty;
-        multi_lease other;
-        if (moved_from) {
-            empty = multi_lock{client_, {"x", "y"}}.acquire();
-            other = std::move(empty);
-        }
-        EXPECT_FALSE(empty);  // NOLINT(bugprone-use-after-move): that is what is tested
-        EXPECT_TRUE(empty.members().empty());
-        EXPECT_EQ(empty.token("x"), fencing_token{});
-        EXPECT_EQ(empty.remaining(), 0ns);
-        EXPECT_FALSE(empty.lost().stop_possible());
-        EXPECT_EQ(empty.loss_reason(), std::error_code{});
-        EXPECT_EQ(error_of([&] { empty.check(); }), errc::lost);
-        EXPECT_TRUE(empty.release().members.empty());
-        EXPECT_EQ(static_cast<bool>(other), moved_from);
-    }
-}
-
-TEST_F(misuse_test, a_multi_lease_that_is_assigned_to_gives_back_what_it_had) {
-    auto held = multi_lock{client_, {"x", "y"}}.acquire();
-    held = multi_lock{client_, {"z", "w"}}.acquire();
-    EXPECT_TRUE(holders("x").empty());
-    EXPECT_EQ(holders("z").size(), 1U);
-    auto& same = held;
-    held = std::move(same);
-    EXPECT_TRUE(held);
-}
-
-TEST_F(misuse_test, a_lease_may_be_looked_at_by_several_threads) {
-    const auto held = mutex{client_, "x"}.acquire();
-    std::vector<std::future<bool>> crowd;
-    for (int i = 0; i < 8; ++i) {
-        crowd.push_back(in_background([&] {
-            bool well = true;
-            for (int round = 0; round < 200; ++round) {
-                well = well && held && !held.lost().stop_requested() && held.remaining() > 0ns;
-            }
-            return well;
-        }));
-    }
-    for (auto& one : crowd) {
-        EXPECT_TRUE(one.get());
-    }
-}
-
 TEST_F(misuse_test, null_arguments_are_refused) {
     EXPECT_EQ(error_of([&] { client{nullptr, engines::make_identity()}; }), errc::invalid_argument);
     EXPECT_EQ(error_of([&] { engines::register_engine("nothing", {}); }), errc::invalid_argument);
@@ -459,93 +370,6 @@ TEST_F(misuse_death_test, converting_what_is_not_held_aborts) {
     shared_mutex catalogue{client_, "x"};
     EXPECT_DEATH(catalogue.downgrade(), "downgrade without a lock");
     EXPECT_DEATH(static_cast<void>(catalogue.try_upgrade()), "try_upgrade without a lock");
-}
-
-/// What a forked child inherits.
-class misuse_in_a_child_test : public ::testing::Test {
-protected:
-    /// What `work` returned in the child; −1 when it hung, −2 when it crashed.
-    template <class Work>
-    [[nodiscard]] static int in_child(Work work) {
-        const auto pid = ::fork();
-        if (pid == 0) {
-            ::_exit(work());
-        }
-        int status = 0;
-        if (!eventually([&] { return ::waitpid(pid, &status, WNOHANG) == pid; })) {
-            ::kill(pid, SIGKILL);
-            ::waitpid(pid, nullptr, 0);
-            return -1;
-        }
-        return WIFEXITED(status) ? WEXITSTATUS(status) : -2;
-    }
-};
-
-TEST_F(misuse_in_a_child_test, an_executor_may_leave_its_scope) {
-    auto lanes = std::make_unique<keyed_executor>(keyed_executor_options{.threads = 2});
-    EXPECT_EQ(lanes->submit("key", [] { return 7; }).get(), 7);
-    EXPECT_EQ(in_child([&] {
-                  lanes.reset();
-                  return 0;
-              }),
-              0);
-    EXPECT_EQ(lanes->submit("key", [] { return 8; }).get(), 8);
-}
-
-TEST_F(misuse_in_a_child_test, nor_does_one_hang_that_was_busy) {
-    gate go_on;
-    auto lanes = std::make_unique<keyed_batcher<int, int>>(
-        keyed_executor_options{.threads = 1}, 4, [&](const std::string&, std::span<int> all) {
-            go_on.wait();
-            return std::vector<int>(all.begin(), all.end());
-        });
-    auto first = lanes->submit("key", 1);
-    auto second = lanes->submit("key", 2);
-    EXPECT_EQ(in_child([&] {
-                  lanes.reset();
-                  return 0;
-              }),
-              0);
-    go_on.open();
-    EXPECT_EQ(first.get() + second.get(), 3);
-}
-
-TEST_F(misuse_in_a_child_test, an_executor_of_the_parents_refuses_everything) {
-    keyed_executor lanes{{.threads = 1}};
-    EXPECT_EQ(in_child([&] {
-                  const bool refused =
-                      error_of([&] { return lanes.submit("key", [] {}); }) == errc::forked &&
-                      error_of([&] { return lanes.try_submit("key", [] {}); }) == errc::forked;
-                  lanes.close();
-                  return refused && lanes.cancel() == 0 && lanes.waiting() == 0 ? 0 : 1;
-              }),
-              0);
-}
-
-TEST_F(misuse_in_a_child_test, locks_of_the_parents_stay_the_parents) {
-    client store{fresh_store()};
-    client witness{store.store()};
-    auto lock = std::make_unique<mutex>(store, "x");
-    auto nested = std::make_unique<recursive_mutex>(store, "y");
-    auto several = std::make_unique<multi_lock>(store, std::vector<std::string>{"z", "w"});
-    lock->lock();
-    nested->lock();
-    several->lock();
-    EXPECT_EQ(in_child([&] {
-                  nested->unlock();
-                  const bool refused = error_of([&] { nested->lock(); }) == errc::forked;
-                  lock.reset();
-                  nested.reset();
-                  several.reset();
-                  return refused ? 0 : 1;
-              }),
-              0);
-    EXPECT_EQ(witness.list().locks.size(), 4U);
-    EXPECT_EQ(nested->depth(), 1U);
-    lock->unlock();
-    nested->unlock();
-    several->unlock();
-    EXPECT_TRUE(witness.list().locks.empty());
 }
 
 }  // namespace

@@ -212,8 +212,9 @@ TEST_F(segments, of_a_slow_store_are_waited_for) {
     }
     plan_->delay_replies_of_next(call_kind::acquire, 1000);
     const std::jthread slowly{[this](const std::stop_token& stop) {
+        const gate never;
         while (!stop.stop_requested()) {
-            std::this_thread::sleep_for(150ms);
+            static_cast<void>(never.wait(150ms));
             plan_->let_go();
         }
     }};
