@@ -43,7 +43,8 @@ struct lease_options {
     /// The longest one hold may last, renewed or not. Then it is lost.
     std::optional<std::chrono::milliseconds> max_hold{};
     /// Stop trusting the lease this long before the store would end it. Default: a twentieth of
-    /// the ttl, between 5 ms and 500 ms.
+    /// the ttl, between 5 ms and 500 ms, but at least 500 millionths of it: two clocks may run apart
+    /// by so much.
     std::optional<std::chrono::milliseconds> safety_margin{};
     /// Report jeopardy when less than this remains. Default: a third of the ttl.
     std::optional<std::chrono::milliseconds> jeopardy{};

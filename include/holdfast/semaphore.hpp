@@ -25,7 +25,8 @@ class session;
 ///
 /// All who use one name must agree on the limit; while permits are out, another limit is refused with
 /// `errc::wrong_kind`. Tokens rise with every grant, but several holders are in at once, so a token
-/// cannot fence one permit holder off from another.
+/// cannot fence one permit holder off from another. One call has at most 65 536 permits; more are
+/// refused with `errc::invalid_argument`.
 ///
 /// Permits are leases: they outlive the semaphore object and the thread that took them. A thread that
 /// waits for more permits than are left beside its own waits for itself.

@@ -208,17 +208,6 @@ private:
     void ask(contest& who, clock::time_point now);
     void settle(contest& who, acquisition::verdict verdict, const engines::acquire_reply& reply,
                 clock::time_point now);
-    void let_some_ask(const std::string& name, clock::time_point now);
-    void let_first_ask(const std::string& name, clock::time_point now);
-    void let_more_ask(line& here, clock::time_point now);
-    void let_smaller_ask(const line& here, const engines::acquire_request& refused,
-                         clock::time_point now);
-    void after_asking(contest_id who, const engines::acquire_request& asked,
-                      acquisition::verdict verdict, const engines::acquire_reply& reply,
-                      clock::time_point now);
-    [[nodiscard]] std::size_t count_asking(const line& here) const;
-    [[nodiscard]] bool is_refused(const line& here, const claim& what) const;
-    [[nodiscard]] std::uint32_t most_asking(const line& here) const;
     [[nodiscard]] contest* contest_of(const std::string& name, const owner_id& owner);
     void give_back_unknown(const std::string& name, const owner_id& owner, clock::time_point now);
     void settle_late_grant(contest& who, clock::time_point now);
@@ -235,6 +224,19 @@ private:
     void end_contest(contest& who);
     void clean_up(const acquisition& after, clock::time_point now);
     void finish_waiter(waiter_id who, const failure& why, clock::time_point now);
+
+    // lock_table_in_turn.cpp
+    void let_some_ask(const std::string& name, clock::time_point now);
+    void let_first_ask(const std::string& name, clock::time_point now);
+    void let_more_ask(line& here, clock::time_point now);
+    void let_smaller_ask(const line& here, const engines::acquire_request& refused,
+                         clock::time_point now);
+    void after_asking(contest_id who, const engines::acquire_request& asked,
+                      acquisition::verdict verdict, const engines::acquire_reply& reply,
+                      clock::time_point now);
+    [[nodiscard]] std::size_t count_asking(const line& here) const;
+    [[nodiscard]] bool is_refused(const line& here, const claim& what) const;
+    [[nodiscard]] std::uint32_t most_asking(const line& here) const;
 
     // lock_table_holding.cpp
     void grant(waiter_id who, hold_record& hold, fencing_token token, event_kind kind,
