@@ -124,6 +124,19 @@ TEST_F(quorum_holding, what_a_member_missed_is_not_taken_from_the_same_owner_whe
     EXPECT_TRUE(renewed(store.renew({renewal_of(owner(1))}).at(0)));
 }
 
+TEST_F(quorum_holding, a_release_that_fails_late_does_not_disturb_what_its_owner_has_asked_for_since) {
+    auto store = open({.member_timeout = 100ms});
+    ASSERT_TRUE(granted(store.acquire(claim_of(owner(1)))));
+    faults[0]->delay_next(call_kind::release);
+    EXPECT_TRUE(released(store.release(release_of(owner(1)))));
+    ASSERT_TRUE(granted(store.acquire(claim_of(owner(1)))));
+    // The release to the first member ends without an answer meanwhile.
+    for (const auto until = clock::now() + 300ms; clock::now() < until;) {
+        ASSERT_TRUE(renewed(store.renew({renewal_of(owner(1))}).at(0)));
+    }
+    EXPECT_EQ(members_that_have_it(), 3U);
+}
+
 TEST_F(quorum_holding, a_repair_that_meets_a_release_does_not_outlive_it) {
     auto store = open();
     ASSERT_TRUE(granted(store.acquire(claim_of(owner(1)))));

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include <future>
 #include <stdexcept>
 #include <system_error>
 
@@ -145,6 +146,47 @@ TEST_F(quorum_opening, a_member_that_was_missing_takes_part_once_it_is_there) {
     EXPECT_TRUE(released(store.release(release_of(owner(1)))));
     EXPECT_TRUE(holders_in(2).empty());
     EXPECT_GE(hints, 1);
+}
+
+/// What `examine` says of a quorum, all together.
+[[nodiscard]] std::string findings_of(engines::engine& store) {
+    std::promise<std::string> said;
+    store.examine({.deadline = clock::now() + 5s, .from = engines::caller::must_not_block},
+                  [&](const engines::examine_reply& reply) {
+                      std::string text;
+                      for (const auto& one : reply.findings) {
+                          text += one.server + ": " + one.text + "\n";
+                      }
+                      said.set_value(text);
+                  });
+    return said.get_future().get();
+}
+
+TEST_F(quorum_opening, a_member_that_comes_late_and_is_another_one_again_does_not_vote) {
+    register_sleepy_stores();
+    asleep = true;
+    const auto twin = "sleepy:" + addresses[0].substr(addresses[0].find(':') + 1);
+    const auto store = engines::open_quorum({{addresses[0], addresses[1], twin}}, identity);
+    asleep = false;
+    EXPECT_TRUE(eventually([&] { return findings_of(*store).find("one vote") != std::string::npos; }));
+}
+
+TEST_F(quorum_opening, a_member_that_comes_late_and_promises_less_does_not_vote) {
+    asleep = true;
+    engines::register_engine("lesser", [](std::string_view rest, const engines::client_identity& who) {
+        if (asleep) {
+            holdfast::failure{errc::store_unavailable, "still asleep"}.raise("lesser store");
+        }
+        auto inner = engines::open("memory:" + std::string{rest}, who);
+        auto promises = inner->promises();
+        promises.shared = false;
+        return std::make_unique<disguised>(std::move(inner), std::move(promises));
+    });
+    const auto lesser = "lesser:" + addresses[2].substr(addresses[2].find(':') + 1);
+    const auto store = engines::open_quorum({{addresses[0], addresses[1], lesser}}, identity);
+    asleep = false;
+    EXPECT_TRUE(
+        eventually([&] { return findings_of(*store).find("promises less") != std::string::npos; }));
 }
 
 TEST_F(quorum_opening, a_client_is_made_of_several_stores) {

@@ -28,9 +28,11 @@ inline const std::string lock_name = "stock";
 class disguised final : public engines::engine {
 public:
     disguised(std::unique_ptr<engine> inner, engines::store_instance who)
-        : inner_{std::move(inner)}, who_{std::move(who)} {}
+        : inner_{std::move(inner)}, who_{std::move(who)}, promises_{inner_->promises()} {}
+    disguised(std::unique_ptr<engine> inner, engines::guarantees promises)
+        : inner_{std::move(inner)}, promises_{std::move(promises)} {}
 
-    const engines::guarantees& promises() const noexcept override { return inner_->promises(); }
+    const engines::guarantees& promises() const noexcept override { return promises_; }
     const std::string& address() const noexcept override { return inner_->address(); }
     void attach(engines::client_callbacks callbacks) override { inner_->attach(std::move(callbacks)); }
     void acquire(engines::acquire_request request, engines::call how,
@@ -74,6 +76,7 @@ public:
 private:
     std::unique_ptr<engine> inner_;
     engines::store_instance who_;
+    const engines::guarantees promises_;
     std::atomic<bool> asked_{false};
 };
 
