@@ -57,8 +57,6 @@ namespace {
 using verdict = core::quorum_tally::verdict;
 using vote = core::quorum_tally::vote;
 
-constexpr std::chrono::seconds quiet_timeout{1};
-
 /// The reason that says most: somebody's revocation, then anything at all.
 void keep_reason(failure& kept, const failure& heard) {
     if (!kept || heard.code == errc::revoked) {
@@ -277,74 +275,6 @@ void quorum_engine::answered_aside(std::size_t member, const hold_key& key, cons
     }
     if (nobodys) {
         release_announced(member, key, owner, mode, kind);
-    }
-}
-
-/// A release that was decided on under the mutex, and counted there as a request without an answer:
-/// until it is sent, the same owner must not ask again, or what it is granted then would be taken away.
-void quorum_engine::release_announced(std::size_t member, const hold_key& key, const owner_id& owner,
-                                      claim_mode mode, lock_kind kind) {
-    release_quietly(member, key, owner, mode, kind);
-    const std::lock_guard lock{guard_};
-    if (const auto found = holds_.find(key); found != holds_.end()) {
-        found->second.unanswered -= found->second.unanswered > 0 ? 1 : 0;
-    }
-}
-
-/// Nobody waits for the answer. If there is none, a later request tries again.
-void quorum_engine::release_quietly(std::size_t member, const hold_key& key, const owner_id& owner,
-                                    claim_mode mode, lock_kind kind) {
-    release_request request{.name = key.first, .mode = mode, .owner = owner, .kind = kind};
-    const auto deadline = now() + quiet_timeout;
-    use(member, [&](engine& store) {
-        store.release(std::move(request), {deadline, caller::must_not_block},
-                      [this, key, member, owner, mode, kind](const release_reply& reply) {
-                          const std::lock_guard lock{guard_};
-                          note_answer(member, reply.error);
-                          const auto found = holds_.find(key);
-                          if (found != holds_.end() && reply.result == release_reply::outcome::failed) {
-                              keep_leftover({member, key, owner, mode, kind, found->second.forget_at},
-                                            found->second);
-                          }
-                      });
-    });
-}
-
-/// What a later request gives back: all of its own owner's, and what is left on members that answer.
-/// Under the mutex.
-std::vector<leftover> quorum_engine::take_leftovers(const hold_key& asking) {
-    std::vector<leftover> due;
-    const auto when = now();
-    std::erase_if(leftovers_, [&](leftover& one) {
-        if (one.until <= when) {
-            return true;
-        }
-        const bool wanted = one.key == asking || !suspects_[one.member];
-        if (!wanted || due.size() == leftovers_at_once) {
-            return false;
-        }
-        due.push_back(std::move(one));
-        return true;
-    });
-    return due;
-}
-
-void quorum_engine::give_back(const std::vector<leftover>& all) {
-    for (const auto& one : all) {
-        release_quietly(one.member, one.key, one.owner, one.mode, one.kind);
-    }
-}
-
-/// Under the mutex.
-void quorum_engine::keep_leftover(leftover one, hold& of) {
-    if (member_owner(one.key.second, of.attempt) == one.owner) {
-        if (of.is != hold::state::idle || of.asking) {
-            return;  // asked for again, as the same owner: it is no leftover any more
-        }
-        ++of.attempt;
-    }
-    if (leftovers_.size() < most_leftovers) {
-        leftovers_.push_back(std::move(one));
     }
 }
 

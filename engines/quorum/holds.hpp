@@ -87,6 +87,8 @@ struct leftover {
     lock_kind kind{};
     clock::time_point until{};
 };
+/// How long a member may take to answer what nobody waits for.
+inline constexpr std::chrono::seconds quiet_timeout{1};
 /// More than this would only be there if a member is away for long, and end with their ttl.
 inline constexpr std::size_t most_leftovers = 1024;
 inline constexpr std::size_t leftovers_at_once = 32;

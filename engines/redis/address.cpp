@@ -32,8 +32,8 @@ public:
         if (wanted == passwords::read) {
             read_passwords();
         }
-        result_.text = without_secrets();
-        result_.identity = identity();
+        result_.text = shown_text(scheme_, result_);
+        result_.identity = identity_text(scheme_, result_);
         return std::move(result_);
     }
 
@@ -414,41 +414,6 @@ private:
             refuse("the file that " + name + " names has no password in its first line");
         }
         return text;
-    }
-
-    [[nodiscard]] std::string without_secrets() const {
-        std::string text = scheme_ + "://";
-        for (const node_address& node : result_.nodes) {
-            text += &node == &result_.nodes.front() ? "" : ",";
-            text += node.text();
-        }
-        if (!result_.service.empty()) {
-            text += "/" + result_.service;
-        }
-        if (result_.connection.database != 0) {
-            text += (unix_ ? "?database=" : "/") + std::to_string(result_.connection.database);
-        }
-        return text;
-    }
-
-    [[nodiscard]] std::string identity() const {
-        std::vector<std::string> nodes;
-        for (const node_address& node : result_.nodes) {
-            nodes.push_back(node.text());
-            if (!unix_) {
-                std::transform(
-                    nodes.back().begin(), nodes.back().end(), nodes.back().begin(),
-                    [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-            }
-        }
-        std::sort(nodes.begin(), nodes.end());
-        std::string text = scheme_ + "://";
-        for (const auto& node : nodes) {
-            text += node + ",";
-        }
-        // The service's length tells where it ends, and the prefix comes last: both may hold anything.
-        return text + "/" + std::to_string(result_.service.size()) + ":" + result_.service + "/" +
-               std::to_string(result_.connection.database) + "/" + result_.prefix;
     }
 
     std::string scheme_;

@@ -50,4 +50,8 @@ enum class passwords : std::uint8_t { read, ignored };
 [[nodiscard]] address parse_address(std::string_view scheme, std::string_view rest,
                                     passwords wanted = passwords::read);
 
+/// `address::text` and `address::identity`, from the rest of it.
+[[nodiscard]] std::string shown_text(std::string_view scheme, const address& where);
+[[nodiscard]] std::string identity_text(std::string_view scheme, const address& where);
+
 }  // namespace holdfast::engines::redis

@@ -1,0 +1,51 @@
+#include <algorithm>
+#include <redis/address.hpp>
+
+namespace holdfast::engines::redis {
+
+namespace {
+
+[[nodiscard]] bool is_socket(const address& where) {
+    return !where.nodes.empty() && !where.nodes.front().path.empty();
+}
+
+/// Names of hosts are the same in capitals.
+[[nodiscard]] std::string lower(std::string text) {
+    std::transform(text.begin(), text.end(), text.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+    return text;
+}
+
+}  // namespace
+
+std::string shown_text(std::string_view scheme, const address& where) {
+    std::string text = std::string{scheme} + "://";
+    for (const node_address& node : where.nodes) {
+        text += &node == &where.nodes.front() ? "" : ",";
+        text += node.text();
+    }
+    if (!where.service.empty()) {
+        text += "/" + where.service;
+    }
+    if (where.connection.database != 0) {
+        text += (is_socket(where) ? "?database=" : "/") + std::to_string(where.connection.database);
+    }
+    return text;
+}
+
+std::string identity_text(std::string_view scheme, const address& where) {
+    std::vector<std::string> nodes;
+    for (const node_address& node : where.nodes) {
+        nodes.push_back(is_socket(where) ? node.text() : lower(node.text()));
+    }
+    std::sort(nodes.begin(), nodes.end());
+    std::string text = std::string{scheme} + "://";
+    for (const auto& node : nodes) {
+        text += node + ",";
+    }
+    // The service's length tells where it ends, and the prefix comes last: both may hold anything.
+    return text + "/" + std::to_string(where.service.size()) + ":" + where.service + "/" +
+           std::to_string(where.connection.database) + "/" + where.prefix;
+}
+
+}  // namespace holdfast::engines::redis
