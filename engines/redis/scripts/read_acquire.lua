@@ -52,8 +52,9 @@ if kind ~= 'hash' then
 end
 local fields = redis.call('HMGET', lock, 'mode', owner, owner .. ':write')
 local mode, reads, writes = fields[1], fields[2], fields[3]
-if not mode then
-    return wrong_kind('the name is in use as a lock without readers')
+local wrong = wrong_mode(mode)
+if wrong then
+    return wrong
 end
 if mode == 'write' then
     if writes then

@@ -33,8 +33,9 @@ if kind ~= 'hash' then
     return wrong_kind('the name is not that of a lock: it holds a ' .. kind)
 end
 local fields = redis.call('HMGET', lock, 'mode', owner .. ':write')
-if not fields[1] then
-    return wrong_kind('the name is in use as a lock without readers')
+local wrong = wrong_mode(fields[1])
+if wrong then
+    return wrong
 end
 if fields[1] == 'write' then
     if fields[2] then
@@ -48,7 +49,11 @@ if in_the_way then
     return {0, in_the_way[1] == -1 and 0 or math.max(in_the_way[1], 1)}
 end
 local mine, others, shortest, dead = false, false, 0, {}
-for _, reader in ipairs(readers_of(lock, key_prefix)) do
+local readers = readers_of(lock, key_prefix)
+if redis.call('HLEN', lock) ~= #readers + 1 then
+    return wrong_kind('the name is not that of a lock: its hash has other fields than readers')
+end
+for _, reader in ipairs(readers) do
     if reader.left == -2 then
         dead[#dead + 1] = reader.owner
     elseif reader.owner == owner and not lingers(redis.call('HGET', holds, owner)) then

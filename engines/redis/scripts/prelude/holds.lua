@@ -5,6 +5,17 @@ local function wrong_kind(words)
     return redis.error_reply('WRONGKIND ' .. words)
 end
 
+-- The error if the `mode` of a hash is not one of a read/write lock's: then the hash is somebody else's.
+local function wrong_mode(mode)
+    if not mode then
+        return wrong_kind('the name is in use as a lock without readers')
+    end
+    if mode ~= 'read' and mode ~= 'write' then
+        return wrong_kind('the name is not that of a lock: its hash has another mode')
+    end
+    return nil
+end
+
 local function granted(first, count)
     return {1, first, tonumber(count)}
 end

@@ -28,8 +28,8 @@ local function readers_among(fields)
     local readers = {}
     for index = 1, #fields, 2 do
         local owner, count = fields[index], tonumber(fields[index + 1])
-        local reads = not string.find(owner, ':write$') and not string.find(owner, ':lingering$')
-        if count and reads and owner ~= 'mode' then
+        -- Only readers' names end in a number: <owner>:write and <owner>:lingering are no readers.
+        if count and string.find(owner, ':%-?%d+$') then
             readers[#readers + 1] = {owner = owner, count = count}
         end
     end

@@ -187,5 +187,31 @@ TEST_F(write_scripts, names_with_braces_keep_their_readers_together) {
     EXPECT_TRUE(granted(run(scripts::write_acquire(), keys, arguments)));
 }
 
+/// Whatever it has in it: only a lock's own two modes make it one.
+TEST_F(write_scripts, a_hash_of_somebody_else_with_a_mode_is_not_taken_for_a_lock) {
+    for (const std::string mode : {"precious", "", "0644", "Read", "WRITE", "readwrite"}) {
+        for (const words& more : {words{}, {"size", "5"}, {alice, "1"}, {alice + ":write", "1"}}) {
+            redis({"FLUSHALL"});
+            words file{"HSET", name, "mode", mode};
+            file.insert(file.end(), more.begin(), more.end());
+            redis(file);
+            const auto before = contents();
+            EXPECT_TRUE(wrong_kind(write(alice))) << mode;
+            EXPECT_TRUE(wrong_kind(read(alice))) << mode;
+            EXPECT_EQ(contents(), before) << mode;
+        }
+    }
+}
+
+TEST_F(write_scripts, a_hash_of_somebody_else_that_happens_to_be_in_a_locks_mode_is_not_replaced) {
+    for (const words& more : {words{"size", "5"}, {"path", "/etc/stock"}, {alice, "many"}}) {
+        redis({"FLUSHALL"});
+        redis({"HSET", name, "mode", "read", more[0], more[1]});
+        const auto before = contents();
+        EXPECT_TRUE(wrong_kind(write(alice))) << more[0];
+        EXPECT_EQ(contents(), before) << more[0];
+    }
+}
+
 }  // namespace
 }  // namespace holdfast::engines::redis
