@@ -352,6 +352,10 @@ void add_renewal(script_call& to, const renew_request& request, const std::strin
 
 renew_reply renewal_answer(const value& item, const owner_id& owner) {
     renew_reply answer;
+    if (item.is_error()) {
+        answer.error = meaning_of(item);
+        return answer;
+    }
     if (item.type == value::kind::integer && item.integer == 1) {
         answer.result = renew_reply::outcome::renewed;
         return answer;

@@ -57,7 +57,7 @@ if kind == 'none' and head == owner then
     return reply
 end
 
-local listens
+local retry, listens = remaining(lock), nil
 if gets_in_line then
     local before, queued, behind = nil, false, {}
     for _, waiter in ipairs(redis.call('LRANGE', line.queue, '0', '-1')) do
@@ -72,21 +72,25 @@ if gets_in_line then
     if not queued then
         redis.call('RPUSH', line.queue, owner)
     end
+    if type(redis.pcall('PEXPIRE', line.queue, line_kept_for)) == 'table' then
+        if not queued then
+            strike_out(line, owner)
+        end
+        redis.call('PEXPIRE', line.queue, line_kept_for)  -- refused again, as in set_end
+    end
     local base = before and tonumber(redis.call('ZSCORE', line.timeouts, before) or 0) or 0
     local finish = math.max(base, now) + wait
     local until_now = tonumber(redis.call('ZSCORE', line.timeouts, owner) or finish)
     redis.call('ZADD', line.timeouts, finish, owner)
     -- Those behind count their own time from the end of ours.
     move_up(line, behind, until_now - finish)
-    redis.call('PEXPIRE', line.queue, line_kept_for)
     redis.call('PEXPIRE', line.timeouts, line_kept_for)
     if question ~= '0' then
         listens = hears(line.publish, channel_of(line, owner)) and 1 or 0
         local wish = string.format('%s %s %d %d %s %s', claim.ttl, claim.count, now + wait, listens,
             question, counter)
-        redis.call('HSET', line.wishes, owner, wish)
         -- Everybody who lives writes again before that.
-        extend(line.wishes, math.ceil(finish - now))
+        set_field(line.wishes, math.ceil(finish - now), owner, wish)
     end
 end
 
@@ -94,7 +98,6 @@ if kind == 'none' then
     -- Nobody released it, so nobody told them; some look only when the lease they saw would have ended.
     tell(line, head, '0')
 end
-local retry = remaining(lock)
 if head and head ~= owner then
     local head_left = math.max(math.ceil(head_alive_until - now), 1)
     retry = retry == 0 and head_left or math.min(retry, head_left)

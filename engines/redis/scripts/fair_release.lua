@@ -82,6 +82,7 @@ if mine and linger == '0' then
 end
 
 -- include: exclusive
+-- include: looks
 
 if mine then
     return linger_alone(lock, owner, holds, owner, tonumber(linger))
@@ -101,4 +102,4 @@ end
 if redis.call('EXISTS', lock) == 0 then
     call_next()
 end
-return not_mine(lock, owner, tonumber(linger))
+return refusal(fields, 'HMGET') or not_mine(lock, owner, tonumber(linger))

@@ -86,6 +86,6 @@ elseif count < 64 then
     written = redis.pcall('RPUSH', wishes, wish)
 end
 if type(written) == 'number' or written and not written.err then
-    redis.call('PEXPIRE', wishes, lasts)
+    set_end(wishes, lasts)
 end
 return refusal

@@ -106,9 +106,10 @@ end
 
 -- include: exclusive
 -- include: wishes
+-- include: looks
 
 if mine then
     return linger_alone(lock, owner, holds, owner, tonumber(linger))
 end
 take_back_wish(owner, wishes)
-return not_mine(lock, owner, tonumber(linger or 0))
+return refusal(fields, 'HMGET') or not_mine(lock, owner, tonumber(linger or 0))

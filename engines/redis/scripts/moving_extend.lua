@@ -5,6 +5,7 @@
 -- ARGV  ttl in ms; fields of the hash, if it is one: the owner has one of them
 -- Returns which field there is, from 1 (without fields: 1); 0 when there is none, or no key
 -- include: leases
+-- include: looks
 
 local key, ttl = KEYS[1], ARGV[1]
 
@@ -13,7 +14,12 @@ if #ARGV == 1 then
     found = redis.call('EXISTS', key)
 end
 for index = 2, #ARGV do
-    if found == 0 and redis.pcall('HEXISTS', key, ARGV[index]) == 1 then
+    local there = found == 0 and redis.pcall('HEXISTS', key, ARGV[index])
+    local reason = refusal(there, 'HEXISTS')
+    if reason then
+        return reason
+    end
+    if there == 1 then
         found = index - 1
     end
 end

@@ -7,20 +7,21 @@
 --       now until the permits end (for release: 0, or how long they linger), publish command, channel
 -- Returns {1, clients told}, or {0, 0} when the owner does not have them
 -- include: permits
+-- include: looks
 
 local timeouts = KEYS[1]
 local task, hold, lasts, publish, channel = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
 local now = now_ms()
 local ids = ids_of('', hold)
 
-local function alive(id)
-    local finish = redis.pcall('ZSCORE', timeouts, id)
-    return type(finish) == 'string' and tonumber(finish) > now
-end
-
 local held = #ids > 0 and not lingers(hold)
 for _, id in ipairs(ids) do
-    held = held and alive(id)
+    local finish = redis.pcall('ZSCORE', timeouts, id)
+    local reason = refusal(finish, 'ZSCORE')
+    if reason then
+        return reason
+    end
+    held = held and type(finish) == 'string' and tonumber(finish) > now
 end
 if not held then
     return {0, 0}

@@ -7,13 +7,14 @@
 --         {2, clients told} for a reader, whose timeout key remains (it is also what lingers)
 --         {0, 0} when the owner does not have it
 -- include: exclusive
+-- include: looks
 
 local lock = KEYS[1]
 local owner, publish, linger, channel = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 
 local fields = redis.pcall('HMGET', lock, 'mode', owner, owner .. ':write')
 if fields.err or not (fields[2] or fields[3]) then
-    return not_mine(lock, owner, linger)
+    return refusal(fields, 'HMGET') or not_mine(lock, owner, linger)
 end
 
 local function tell(message)

@@ -95,11 +95,10 @@ end
 
 local function remember(first)
     local text = hold_text(first, count, since) .. string.format(' %.0f ', permits) .. all_ids
-    redis.call('HSET', holds, owner, text)
+    write_permits(holds, ttl, owner, text)
     if limit_text then
         redis.call('HSET', holds, 'limit', limit_text)
     end
-    keep_holds(holds, ttl)
 end
 
 local function grant_again()
@@ -123,19 +122,23 @@ end
 
 local function grant()
     local first = take_tokens(counter, count, floor, 0)
+    if members == 0 then
+        -- What holders before left behind, and its ttl, if the name was that of a lock.
+        redis.call('DEL', holds)
+    end
+    remember(first)
     if set_counter then
         redis.call('SET', semaphore, free - permits)
     else
         redis.call('DECRBY', semaphore, permits)
     end
-    if members == 0 then
-        -- What holders before left behind, and its ttl, if the name was that of a lock.
-        redis.call('DEL', holds)
-    end
     for _, id in ipairs(ids) do
-        redis.call('ZADD', timeouts, now + ttl, id)
+        if type(redis.pcall('ZADD', timeouts, now + ttl, id)) == 'table' then
+            -- Without their ends nobody would ever count these permits as free again.
+            redis.call('INCRBY', semaphore, permits)
+            redis.call('ZADD', timeouts, now + ttl, id)
+        end
     end
-    remember(first)
     local lifetime = redis.call('PTTL', semaphore)
     if lifetime > 0 then
         redis.call('PEXPIRE', timeouts, lifetime)

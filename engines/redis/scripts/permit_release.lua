@@ -24,8 +24,7 @@ if linger > 0 then
         redis.call('ZADD', timeouts, 'XX', now + linger, id)
     end
     hold = hold or string.format('0 0 0 %.0f ', #ids) .. all_ids
-    redis.call('HSET', holds, owner, as_lingering(hold))
-    keep_holds(holds, linger)
+    write_permits(holds, linger, owner, as_lingering(hold))
     return {1, 0}
 end
 local removed = 0

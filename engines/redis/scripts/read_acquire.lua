@@ -14,29 +14,31 @@ local owner, publish = claim.owner, ARGV[6]
 
 local function join_readers()
     local first = take_tokens(counter, claim.count, claim.floor, claim.least)
-    redis.call('HSET', lock, owner, '1')
-    redis.call('SET', timeout, '1', 'PX', claim.ttl)
+    set_field(holds, claim.ttl, owner, hold_text(first, claim.count, claim.since))
     extend(lock, claim.ttl)
-    redis.call('HSET', holds, owner, hold_text(first, claim.count, claim.since))
-    extend(holds, claim.ttl)
+    redis.call('SET', timeout, '1', 'PX', claim.ttl)
+    redis.call('HSET', lock, owner, '1')
     return granted(first, claim.count)
 end
 
--- The tokens stay, and so does a lease that is longer.
+-- The tokens stay, and so does a lease that is longer. The owner is the writer until its read lease is
+-- there, and nobody reads before it writes no more.
 local function downgrade()
     local first, count = terms_of(redis.call('HGET', holds, owner))
     if not first then
         first, count = take_tokens(counter, claim.count, claim.floor, claim.least), claim.count
     end
+    local left = math.max(redis.call('PTTL', lock), claim.ttl)
+    -- First, because it is never refused for want of memory, and nothing is after it.
+    redis.call('PEXPIRE', lock, left)
+    if redis.call('HEXISTS', holds, owner) == 0 then
+        set_field(holds, left, owner, hold_text(first, count, claim.since))
+    else
+        extend(holds, left)
+    end
+    redis.call('SET', timeout, '1', 'PX', left)
     redis.call('HDEL', lock, owner .. ':write')
     redis.call('HSET', lock, 'mode', 'read', owner, '1')
-    extend(lock, claim.ttl)
-    local left = math.max(redis.call('PTTL', lock), claim.ttl)
-    redis.call('SET', timeout, '1', 'PX', left)
-    if redis.call('HEXISTS', holds, owner) == 0 then
-        redis.call('HSET', holds, owner, hold_text(first, count, claim.since))
-    end
-    extend(holds, left)
     redis.call(publish, channel, '1')
     return granted(first, count)
 end

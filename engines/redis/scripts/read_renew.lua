@@ -4,14 +4,15 @@
 --
 -- KEYS  for each: lock, the owner's timeout key (number 1), holds, revocation
 -- ARGV  for each: owner, ttl in ms
--- Returns an array, for each: 1 renewed; 0 gone; or, for one that was revoked, the record of it
+-- Returns an array, for each: 1 renewed; 0 gone; for one that was revoked, the record of it; or an error
 -- include: holds
 -- include: renewal
 
+-- Whether it is renewed, and the error if that is not known.
 local function renew(lock, timeout, holds, owner, ttl)
     local fields = redis.pcall('HMGET', lock, 'mode', owner, owner .. ':write')
     if fields.err or not fields[1] then
-        return false
+        return false, refusal(fields, 'HMGET')
     end
     if fields[3] then
         return renewed(lock, ttl)
@@ -27,11 +28,12 @@ for item = 1, #KEYS / 4 do
     local lock, timeout = KEYS[item * 4 - 3], KEYS[item * 4 - 2]
     local holds, revocation = KEYS[item * 4 - 1], KEYS[item * 4]
     local owner, ttl = ARGV[item * 2 - 1], tonumber(ARGV[item * 2])
-    if renew(lock, timeout, holds, owner, ttl) then
+    local done, reason = renew(lock, timeout, holds, owner, ttl)
+    if done then
         renewed(holds, ttl)
         replies[item] = 1
     else
-        replies[item] = loss_of(revocation, owner)
+        replies[item] = reason or loss_of(revocation, owner)
     end
 end
 return replies

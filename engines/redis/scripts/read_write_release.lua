@@ -9,6 +9,7 @@
 -- Returns {1, clients told}, or {0, 0} when the owner does not have it
 -- include: exclusive
 -- include: readers
+-- include: looks
 
 local lock, holds, channel, timeout = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local owner, publish, linger, key_prefix = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
@@ -16,7 +17,7 @@ local written = owner .. ':write'
 
 local fields = redis.pcall('HMGET', lock, 'mode', owner, written)
 if fields.err or not fields[1] then
-    return {0, 0}
+    return refusal(fields, 'HMGET') or {0, 0}
 end
 if fields[1] == 'write' and fields[3] then
     if linger > 0 then
@@ -36,8 +37,7 @@ if alive and lingers(hold) then
 end
 if alive and linger > 0 then
     redis.call('PEXPIRE', timeout, linger)
-    redis.call('HSET', holds, owner, as_lingering(hold))
-    extend(holds, linger)
+    set_field(holds, linger, owner, as_lingering(hold))
     outlive_readers(lock, key_prefix)
     return {1, 0}
 end

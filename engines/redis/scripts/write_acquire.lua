@@ -18,11 +18,14 @@ local writer = {'mode', 'write', owner .. ':write', '1'}
 -- longer stays so.
 local function upgrade()
     local _, _, since = terms_of(redis.call('HGET', holds, owner))
-    claim.since = since or claim.since
-    claim.ttl = math.max(claim.ttl, redis.call('PTTL', timeout))
-    local reply = grant_alone(claim, lock, holds, counter, writer)
-    redis.call('DEL', timeout)
-    return reply
+    local ttl = math.max(claim.ttl, redis.call('PTTL', timeout))
+    local first = take_tokens(counter, claim.count, claim.floor, claim.least)
+    -- A server that refuses to set an end refuses it here: the reader keeps what it has.
+    redis.call('PEXPIRE', timeout, ttl)
+    redis.call('DEL', lock, holds, timeout)
+    local text = hold_text(first, claim.count, since or claim.since)
+    write_hold(lock, holds, owner, ttl, text, unpack(writer))
+    return granted(first, claim.count)
 end
 
 local kind = redis.call('TYPE', lock).ok

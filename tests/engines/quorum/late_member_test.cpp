@@ -18,7 +18,8 @@ protected:
 
     const std::string address_{"memory:late-" + owner_id::random_client().client_text()};
     std::unique_ptr<engines::engine> other_{open()};
-    late_member member_{address_, other_->promises(), {errc::store_unavailable, "not there yet"}};
+    late_member member_{address_, other_->store_identity(), other_->promises(),
+                        {errc::store_unavailable, "not there yet"}};
 };
 
 TEST_F(late_store, tells_those_who_watch_already_that_it_is_there) {

@@ -29,25 +29,33 @@ end
 -- that is not shorter.
 local function grant_again(claim, lock, holds, counter)
     local first, count, since = terms_of(redis.call('HGET', holds, claim.owner))
+    local text
     if not first then
         first, count = take_tokens(counter, claim.count, claim.floor, claim.least), claim.count
-        redis.call('HSET', holds, claim.owner, hold_text(first, count, claim.since))
+        text = hold_text(first, count, claim.since)
     elseif first < claim.least then
         first = claim.least
         skip_tokens(counter, first + count - 1)
-        redis.call('HSET', holds, claim.owner, hold_text(first, count, since))
+        text = hold_text(first, count, since)
     end
     extend(lock, claim.ttl)
-    redis.call('PEXPIRE', holds, math.max(redis.call('PTTL', lock), 1))
+    local left = math.max(redis.call('PTTL', lock), 1)
+    redis.call('PEXPIRE', holds, left)
+    if text then
+        redis.call('HSET', holds, claim.owner, text)
+        redis.call('PEXPIRE', holds, left)  -- it may be new
+    end
     return granted(first, count)
 end
 
--- Replaces the only holder's `field` by one that no owner can renew or release.
+-- Replaces the only holder's `field` by one that no owner can renew or release. The lock has its new end
+-- before anything else changes, and is never without a field: then its end would be gone, too.
 local function linger_alone(lock, field, holds, owner, linger)
-    redis.call('HDEL', lock, field)
-    redis.call('HSET', lock, owner .. ':lingering', '1')
+    local text = as_lingering(redis.call('HGET', holds, owner))
     redis.call('PEXPIRE', lock, linger)
-    redis.call('HSET', holds, owner, as_lingering(redis.call('HGET', holds, owner)))
+    redis.call('HSET', lock, owner .. ':lingering', '1')
+    redis.call('HDEL', lock, field)
+    redis.call('HSET', holds, owner, text)
     redis.call('PEXPIRE', holds, linger)
     return {1, 0}
 end

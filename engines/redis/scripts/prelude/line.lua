@@ -75,8 +75,12 @@ local function called_until(line, waiter, finish, note, now)
     end
     if since + line.patience <= now then
         since = now
-        redis.pcall('HSET', line.wishes, waiter, string.format('deaf %.0f', now))
-        extend(line.wishes, 2 * line.patience + 2000)
+        local kept_for = 2 * line.patience + 2000
+        local left = redis.call('PTTL', line.wishes)
+        local noted = redis.pcall('HSET', line.wishes, waiter, string.format('deaf %.0f', now))
+        if type(noted) == 'number' and left < kept_for then
+            set_end(line.wishes, kept_for)
+        end
     end
     return math.min(finish, since + line.patience), false
 end

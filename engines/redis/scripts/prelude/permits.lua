@@ -30,8 +30,14 @@ local function write_nothing(timeouts)
 end
 
 -- What we know goes by itself: a month after the semaphore was last used, not before its permits end.
+local month = 2592000000
+
 local function keep_holds(holds, ttl)
-    extend(holds, math.max(ttl, 2592000000))
+    extend(holds, math.max(ttl, month))
+end
+
+local function write_permits(holds, ttl, owner, text)
+    set_field(holds, math.max(ttl, month), owner, text)
 end
 
 -- Sets the ends of permits, except of those that end later anyway.

@@ -1,3 +1,5 @@
+-- include: looks
+
 -- The answer for a hold that is gone: the record of its revocation if there is one, 0 otherwise.
 local function loss_of(revocation, owner)
     local record = redis.pcall('GET', revocation)
