@@ -5,7 +5,7 @@
 -- ARGV  key prefix of the readers' timeout keys
 -- Returns {type of the lock's key (none, hash, string or another),
 --          its PTTL,
---          its fields and values if it is a hash,
+--          its fields and values if it is a hash that may be a lock,
 --          fields and values of holds,
 --          record of the last revocation, or '',
 --          the lock's value if it is a string (a semaphore's free permits), or '',
@@ -22,17 +22,36 @@ local function is(kind, key)
     return redis.call('TYPE', key).ok == kind
 end
 
+-- What somebody else keeps may be large, and to read it would keep the server from everybody. Only a lock
+-- with many readers has many fields.
+local function fields_of_lock()
+    if redis.call('HLEN', lock) > few_readers then
+        if redis.call('HGET', lock, 'mode') ~= 'read' then
+            return {}
+        end
+        local some = redis.call('HSCAN', lock, '0', 'COUNT', '8')[2]
+        if #readers_among(some) < #some / 2 - 1 then
+            return {}
+        end
+    end
+    return redis.call('HGETALL', lock)
+end
+
 local kind = redis.call('TYPE', lock).ok
-local readers = {}
-if kind == 'hash' and redis.call('HEXISTS', lock, 'mode') == 1 then
-    for index, reader in ipairs(readers_of(lock, ARGV[1])) do
-        readers[index] = {reader.owner, reader.left}
+local fields, readers = {}, {}
+if kind == 'hash' then
+    fields = fields_of_lock()
+    if redis.call('HEXISTS', lock, 'mode') == 1 then
+        for index, reader in ipairs(readers_among(fields)) do
+            local left = reader_remaining(ARGV[1], reader.owner, reader.count)
+            readers[index] = {reader.owner, left}
+        end
     end
 end
 return {
     kind,
     redis.call('PTTL', lock),
-    kind == 'hash' and redis.call('HGETALL', lock) or {},
+    fields,
     is('hash', holds) and redis.call('HGETALL', holds) or {},
     is('string', revocation) and redis.call('GET', revocation) or '',
     kind == 'string' and redis.call('GET', lock) or '',

@@ -123,5 +123,29 @@ TEST_F(inspect_script, a_count_that_makes_no_sense_does_not_keep_the_server_busy
     EXPECT_EQ(seen.readers[0].items.at(1).integer, -2);
 }
 
+TEST_F(inspect_script, a_large_hash_of_somebody_else_is_not_read) {
+    for (const std::string mode : {"", "precious", "read"}) {
+        redis({"FLUSHALL"});
+        if (!mode.empty()) {
+            redis({"HSET", name, "mode", mode});
+        }
+        for (int field = 0; field < 1000; ++field) {
+            redis({"HSET", name, "field" + text_of(field), "1"});
+        }
+        const auto seen = inspect();
+        EXPECT_EQ(seen.kind, "hash");
+        EXPECT_EQ(seen.fields, "") << mode;
+        EXPECT_TRUE(seen.readers.empty()) << mode;
+    }
+}
+
+TEST_F(inspect_script, all_of_many_readers_are_shown) {
+    redis({"HSET", name, "mode", "read"});
+    for (int reader = 0; reader < 1000; ++reader) {
+        redis({"HSET", name, "d4d4d4d4-0000-4000-8000-00000000000d:" + text_of(reader), "1"});
+    }
+    EXPECT_EQ(inspect().readers.size(), 1000U);
+}
+
 }  // namespace
 }  // namespace holdfast::engines::redis
