@@ -22,8 +22,8 @@ local function is(kind, key)
     return redis.call('TYPE', key).ok == kind
 end
 
--- What somebody else keeps may be large, and to read it would keep the server from everybody. Only a lock
--- with many readers has many fields.
+-- What somebody else keeps may be large, and to read it would keep the server from everybody. Only a
+-- lock with many readers has many fields.
 local function fields_of_lock()
     if redis.call('HLEN', lock) > few_readers then
         if redis.call('HGET', lock, 'mode') ~= 'read' then

@@ -15,11 +15,11 @@ local kind = redis.call('TYPE', latch).ok
 if kind ~= 'none' and kind ~= 'string' then
     return redis.error_reply('WRONGKIND the name is not that of a latch: it holds a ' .. kind)
 end
-local count = tonumber(redis.call('GET', latch) or 0)
-if not count then
+local text = redis.call('GET', latch) or '0'
+local count = tonumber(text)
+if not string.find(text, '^%d+$') then
     return redis.error_reply('WRONGKIND the name is not that of a latch: it holds no number')
 end
-count = math.max(count, 0)
 
 if what == 'read' then
     return {count, 0}

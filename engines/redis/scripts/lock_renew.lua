@@ -3,7 +3,8 @@
 --
 -- KEYS  for each: lock, holds, revocation
 -- ARGV  for each: field in the lock's hash (the owner, or <owner>:write), owner, ttl in ms
--- Returns an array, for each: 1 renewed; 0 gone; for one that was revoked, the record of it; or an error
+-- Returns an array, for each: 1 renewed; 0 gone; for one that was revoked, the record of it; or an
+--         error
 -- include: renewal
 
 local replies = {}

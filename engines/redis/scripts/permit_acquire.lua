@@ -46,7 +46,7 @@ local function count_free()
     recorded = tonumber(recorded)
     local text = redis.call('GET', semaphore)
     local free = tonumber(text or '')
-    if text and not free then
+    if text and not string.find(text, '^%-?%d+$') then
         return nil, wrong_kind('the name is not that of a semaphore: it holds no number')
     end
     if recorded and recorded ~= limit then

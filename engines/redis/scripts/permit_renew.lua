@@ -3,7 +3,8 @@
 --
 -- KEYS  for each: timeouts, holds, revocation
 -- ARGV  for each: owner, ttl in ms, 16 bytes for each permit in one string (empty: all)
--- Returns an array, for each: 1 renewed; 0 gone; for one that was revoked, the record of it; or an error
+-- Returns an array, for each: 1 renewed; 0 gone; for one that was revoked, the record of it; or an
+--         error
 -- include: permits
 -- include: renewal
 

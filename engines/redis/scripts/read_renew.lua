@@ -4,7 +4,8 @@
 --
 -- KEYS  for each: lock, the owner's timeout key (number 1), holds, revocation
 -- ARGV  for each: owner, ttl in ms
--- Returns an array, for each: 1 renewed; 0 gone; for one that was revoked, the record of it; or an error
+-- Returns an array, for each: 1 renewed; 0 gone; for one that was revoked, the record of it; or an
+--         error
 -- include: holds
 -- include: renewal
 

@@ -48,8 +48,8 @@ local function grant_again(claim, lock, holds, counter)
     return granted(first, count)
 end
 
--- Replaces the only holder's `field` by one that no owner can renew or release. The lock has its new end
--- before anything else changes, and is never without a field: then its end would be gone, too.
+-- Replaces the only holder's `field` by one that no owner can renew or release. The lock has its new
+-- end before anything else changes, and is never without a field: then its end would be gone, too.
 local function linger_alone(lock, field, holds, owner, linger)
     local text = as_lingering(redis.call('HGET', holds, owner))
     redis.call('PEXPIRE', lock, linger)

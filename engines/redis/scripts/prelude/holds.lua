@@ -5,7 +5,7 @@ local function wrong_kind(words)
     return redis.error_reply('WRONGKIND ' .. words)
 end
 
--- The error if the `mode` of a hash is not one of a read/write lock's: then the hash is somebody else's.
+-- The error if the `mode` of a hash is not one of a read/write lock's: the hash is somebody else's.
 local function wrong_mode(mode)
     if not mode then
         return wrong_kind('the name is in use as a lock without readers')

@@ -98,7 +98,11 @@ TEST_F(latch_scripts, a_java_programs_latch_is_counted_down) {
 }
 
 TEST_F(latch_scripts, other_kinds_under_the_name_are_refused) {
-    for (const auto& command : std::vector<words>{{"SET", name, "x"}, {"HSET", name, alice, "1"}}) {
+    std::vector<words> occupants{{"HSET", name, alice, "1"}};
+    for (const auto* text : {"x", "", "-5", "1.5", "0.0", "0x1", "1e0", " 1", "1 ", "nan", "inf"}) {
+        occupants.push_back({"SET", name, text});
+    }
+    for (const auto& command : occupants) {
         redis({"DEL", name});
         redis(command);
         const auto before = contents();

@@ -264,8 +264,11 @@ TEST_F(permit_acquire_script, a_counters_lifetime_is_that_of_everything) {
 }
 
 TEST_F(permit_acquire_script, other_kinds_under_the_name_are_refused_and_left_alone) {
-    for (const auto& command :
-         std::vector<words>{{"SET", name, "x"}, {"HSET", name, bob, "1"}, {"RPUSH", name, "x"}}) {
+    std::vector<words> occupants{{"HSET", name, bob, "1"}, {"RPUSH", name, "x"}};
+    for (const auto* text : {"x", "", "1.5", "2.0", "0x2", "1e0", " 2", "2 ", "nan"}) {
+        occupants.push_back({"SET", name, text});
+    }
+    for (const auto& command : occupants) {
         redis({"DEL", name});
         redis(command);
         const auto before = contents();
