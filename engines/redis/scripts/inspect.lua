@@ -26,11 +26,7 @@ end
 -- lock with many readers has many fields.
 local function fields_of_lock()
     if redis.call('HLEN', lock) > few_readers then
-        if redis.call('HGET', lock, 'mode') ~= 'read' then
-            return {}
-        end
-        local some = redis.call('HSCAN', lock, '0', 'COUNT', '8')[2]
-        if #readers_among(some) < #some / 2 - 1 then
+        if redis.call('HGET', lock, 'mode') ~= 'read' or not looks_read(lock) then
             return {}
         end
     end

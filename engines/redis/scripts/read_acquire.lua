@@ -7,15 +7,23 @@
 --         {0, ms until the lease in the way ends, 0 = unknown}
 --         error WRONGKIND
 -- include: exclusive
+-- include: readers
 
 local lock, holds, counter, channel, timeout = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local claim = claim_of(ARGV, ARGV[7])
 local owner, publish = claim.owner, ARGV[6]
 
 local function join_readers()
+    local left = redis.call('PTTL', lock)
+    if left == -1 and not looks_read(lock) then
+        -- A lock has an end.
+        return wrong_kind('the name is not that of a lock: its hash has other fields than readers')
+    end
     local first = take_tokens(counter, claim.count, claim.floor, claim.least)
     set_field(holds, claim.ttl, owner, hold_text(first, claim.count, claim.since))
-    extend(lock, claim.ttl)
+    if left < tonumber(claim.ttl) then
+        redis.call('PEXPIRE', lock, claim.ttl)
+    end
     redis.call('SET', timeout, '1', 'PX', claim.ttl)
     redis.call('HSET', lock, owner, '1')
     return granted(first, claim.count)

@@ -28,12 +28,19 @@ local function readers_among(fields)
     local readers = {}
     for index = 1, #fields, 2 do
         local owner, count = fields[index], tonumber(fields[index + 1])
-        -- Only readers' names end in a number: <owner>:write and <owner>:lingering are no readers.
-        if count and string.find(owner, ':%-?%d+$') then
+        local reads = not string.find(owner, ':write$') and not string.find(owner, ':lingering$')
+        -- <client>:<thread>; the readers of Redisson's transactions have something more behind it.
+        if count and reads and string.find(owner, ':%-?%d') then
             readers[#readers + 1] = {owner = owner, count = count}
         end
     end
     return readers
+end
+
+-- Whether the first of a hash's fields are readers, and `mode`: if not, it is somebody else's.
+local function looks_read(lock)
+    local some = redis.call('HSCAN', lock, '0', 'COUNT', '8')[2]
+    return #readers_among(some) >= #some / 2 - 1
 end
 
 -- All readers, those whose holds are over included.

@@ -301,5 +301,18 @@ TEST_F(read_scripts, trouble_with_one_of_a_batch_does_not_touch_the_others) {
     expect_long_lease(timeout(alice));
 }
 
+/// Redisson appends the transaction's id to the name of the thread.
+TEST_F(read_scripts, a_reader_in_a_transaction_of_redissons_counts) {
+    const auto transaction = java + ":9d3c00ffee";
+    redis({"HSET", name, "mode", "read", transaction, "1"});
+    redis({"SET", timeout(transaction), "1", "PX", text_of(long_ttl)});
+    redis({"PEXPIRE", name, text_of(long_ttl)});
+    EXPECT_TRUE(busy(write(bob)));
+    ASSERT_TRUE(granted(read(alice)));
+    EXPECT_EQ(release_read(alice)[0], 1);
+    EXPECT_EQ(fields(), transaction + "=1 mode=read");
+    expect_long_lease(name);
+}
+
 }  // namespace
 }  // namespace holdfast::engines::redis

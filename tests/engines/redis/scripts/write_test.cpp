@@ -203,12 +203,13 @@ TEST_F(write_scripts, a_hash_of_somebody_else_with_a_mode_is_not_taken_for_a_loc
     }
 }
 
-TEST_F(write_scripts, a_hash_of_somebody_else_that_happens_to_be_in_a_locks_mode_is_not_replaced) {
+TEST_F(write_scripts, a_hash_of_somebody_else_that_happens_to_be_in_a_locks_mode_is_not_touched) {
     for (const words& more : {words{"size", "5"}, {"path", "/etc/stock"}, {alice, "many"}}) {
         redis({"FLUSHALL"});
         redis({"HSET", name, "mode", "read", more[0], more[1]});
         const auto before = contents();
         EXPECT_TRUE(wrong_kind(write(alice))) << more[0];
+        EXPECT_TRUE(wrong_kind(read(bob))) << more[0];
         EXPECT_EQ(contents(), before) << more[0];
     }
 }
