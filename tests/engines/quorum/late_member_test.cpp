@@ -18,7 +18,9 @@ protected:
 
     const std::string address_{"memory:late-" + owner_id::random_client().client_text()};
     std::unique_ptr<engines::engine> other_{open()};
-    late_member member_{address_, other_->store_identity(), other_->promises(),
+    late_member member_{address_,
+                        other_->store_identity(),
+                        other_->promises(),
                         {errc::store_unavailable, "not there yet"}};
 };
 
