@@ -44,7 +44,7 @@ void contenders(std::size_t threads, std::chrono::microseconds time) {
         model::require(++*inside == 1, "one at a time has it");
         return got.taken;
     };
-    const auto unlock = [=](const hold& taken) {
+    const auto unlock = [=](hold& taken) {
         model::spend(time);
         --*inside;
         shared->release(taken, {});
