@@ -91,7 +91,7 @@ MUTANTS = [
         "A late request of a released claim does not meet the same owner again.",
         survives="A second line of defence: a late grant is recognised by its round as well."),
     mutant(
-        "engines/quorum/holding.cpp",
+        "engines/quorum/leftovers.cpp",
         "leftovers_.push_back(std::move(one));",
         "static_cast<void>(one);",
         "What could not be given back is given back with the owner's next request.",

@@ -3,7 +3,8 @@ from mutant import mutant
 MUTANTS = [
     mutant(
         "src/core/acquisition.cpp",
-        "state_ == state::waiting && grant.asked_at >= sent_at_ && now - grant.asked_at <= oldest_turn_;",
+        "state_ == state::waiting && grant.asked_at >= sent_at_ && "
+        "now - grant.asked_at <= oldest_turn_;",
         "state_ == state::waiting && now - grant.asked_at <= oldest_turn_;",
         "A grant in line counts only as the answer to the last question.",
         "holdfast_redis_tests "

@@ -16,14 +16,14 @@ MUTANTS = [
         "holdfast_integration_tests "
         "shared_mutex_test.the_only_reader_becomes_the_writer_with_a_larger_token"),
     mutant(
-        "src/runtime/session.cpp",
+        "src/runtime/session_closing.cpp",
         "pending() && clock::now() < deadline;",
         "pending() && deadline < clock::now();",
         "shutdown waits for releases that are under way.",
         "holdfast_integration_tests "
         "shutdown_test.a_silent_store_is_waited_for_no_longer_than_the_timeout"),
     mutant(
-        "src/runtime/session.cpp",
+        "src/runtime/session_closing.cpp",
         "    closing_.request_stop();\n",
         "",
         "shutdown ends a wait for a latch.",

@@ -21,7 +21,6 @@ DIRTY = {
     "src/core/c.cpp": "std::mutex guard;\n",
     "src/d.hpp": "int x;\n",
     "src/e.hpp": "#pragma once\nusing namespace std;\n",
-    "src/f.cpp": "int a;\n" * 451,
     "src/g.cpp": "//" + "x" * 103 + "\n",
     "src/h.cpp": "\tint a;\n",
     "src/i.cpp": "int a; \n",
