@@ -258,6 +258,10 @@ void stream::shut() noexcept {
 
 void stream::discard() noexcept {
     set_option(socket_.get(), SOL_SOCKET, SO_LINGER, ::linger{.l_onoff = 1, .l_linger = 0});
+    // Resets the connection now. Some kernels refuse that while another thread waits in a read (EBUSY);
+    // then it happens when the descriptor is closed.
+    const ::sockaddr nowhere{.sa_family = AF_UNSPEC, .sa_data = {}};
+    ::connect(socket_.get(), &nowhere, sizeof nowhere);
     shut();
 }
 

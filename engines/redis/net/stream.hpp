@@ -50,8 +50,8 @@ public:
     /// Ends every read and write, also those that wait in other threads. The descriptor stays taken
     /// until destruction, so that none of them touches another's.
     void shut() noexcept;
-    /// The same, and bytes that the other end has not acknowledged yet are thrown away when the
-    /// descriptor is closed: otherwise the system would go on sending them for minutes.
+    /// The same, and bytes that the other end has not acknowledged yet are thrown away: otherwise the
+    /// system would go on sending them for minutes.
     void discard() noexcept;
 
     [[nodiscard]] int socket() const noexcept { return socket_.get(); }
