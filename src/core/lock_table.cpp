@@ -278,6 +278,14 @@ void lock_table::shut_down(clock::time_point now) {
     }
 }
 
+void lock_table::finish_release_calls(clock::time_point now) {
+    for (const auto& [id, back] : releases_) {
+        if (back->caller != 0) {
+            finish_call(*back, now);
+        }
+    }
+}
+
 std::vector<unreleased_lock> lock_table::unreleased() const {
     auto result = refused_at_shutdown_;
     for (const auto& [id, back] : releases_) {

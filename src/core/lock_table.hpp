@@ -111,6 +111,10 @@ public:
     /// Ends all waiting, tells every holder, gives everything back.
     void shut_down(clock::time_point now);
 
+    /// After `shut_down`, when nobody will feed the table any more: everybody who waits for a release
+    /// is told how it went so far.
+    void finish_release_calls(clock::time_point now);
+
     /// After `shut_down`: what may still be ours in the store.
     [[nodiscard]] std::vector<unreleased_lock> unreleased() const;
 
@@ -215,6 +219,8 @@ private:
     [[nodiscard]] bool settle_without_grant(contest& who, acquisition::verdict verdict,
                                             clock::time_point now);
     void step(contest& who, acquisition::verdict verdict, clock::time_point now);
+    [[nodiscard]] bool serves_front(const contest& who) const;
+    void start_over(contest& who, clock::time_point now);
     [[nodiscard]] std::vector<waiter_id> waiters_of(const contest& who) const;
     /// The one that gets what the contest brings; zero: nobody.
     [[nodiscard]] waiter_id first_of(const contest& who) const;
@@ -231,6 +237,8 @@ private:
     void let_more_ask(line& here, clock::time_point now);
     void let_smaller_ask(const line& here, const engines::acquire_request& refused,
                          clock::time_point now);
+    void let_smaller_newcomer_ask(name_record& where, const engines::acquire_request& refused,
+                                  clock::time_point now);
     void after_asking(contest_id who, const engines::acquire_request& asked,
                       acquisition::verdict verdict, const engines::acquire_reply& reply,
                       clock::time_point now);

@@ -38,6 +38,9 @@ std::vector<unreleased> session::shut_down(std::chrono::milliseconds timeout) {
             left.push_back({std::move(one.name), one.token, std::move(one.error)});
         }
     }
+    // Nobody drives the core any more when the session is closed. No new caller can come: every hold
+    // was lost when the shutdown began.
+    drive([](core::lock_table& table, clock::time_point now) { table.finish_release_calls(now); });
     close(deadline);
     return left;
 }

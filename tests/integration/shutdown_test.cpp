@@ -126,6 +126,27 @@ TEST_F(shutdown_test, an_earlier_release_without_an_answer_is_reported_as_well) 
     EXPECT_EQ(left.size(), 1U);
 }
 
+TEST_F(shutdown_test, a_thread_that_waits_for_its_release_is_answered) {
+    auto held = mutex{client_, "stock", {.release_timeout = 1min}}.acquire();
+    plan_->cut_off();
+    auto releasing = in_background([&] { return held.release(); });
+    ASSERT_TRUE(plan_->wait_for_calls(call_kind::release, 2, patience));
+    EXPECT_EQ(client_.shutdown(100ms).size(), 1U);
+    ASSERT_TRUE(gets_done(releasing));
+    EXPECT_EQ(releasing.get(), release_outcome::unknown);
+}
+
+TEST_F(shutdown_test, a_thread_whose_release_is_under_way_is_answered) {
+    auto held = mutex{client_, "stock", {.release_timeout = 1min}}.acquire();
+    plan_->delay_next(call_kind::release);
+    auto releasing = in_background([&] { return held.release(); });
+    ASSERT_TRUE(plan_->wait_for_calls(call_kind::release, 1, patience));
+    EXPECT_EQ(client_.shutdown(100ms).size(), 1U);
+    plan_->cut_off();
+    plan_->let_go();
+    ASSERT_TRUE(gets_done(releasing));
+}
+
 TEST_F(shutdown_test, a_grant_whose_answer_comes_in_time_is_given_back) {
     plan_->delay_replies_of_next(call_kind::acquire);
     auto waiter = in_background([&] { return error_of([&] { stock_.lock(); }); });

@@ -156,6 +156,25 @@ TEST_F(lock_table_shutdown, release_that_a_caller_waits_for_is_reported_until_co
     EXPECT_TRUE(table.unreleased().empty());
 }
 
+TEST_F(lock_table_shutdown, caller_that_waits_for_a_release_is_told_when_the_end_has_come) {
+    const auto id = hold();
+    release(id);
+    answer(only<send_release>(), not_released(errc::store_unavailable));
+    shut_down();
+    EXPECT_EQ(said<finish_release>(), 0U);
+
+    table.finish_release_calls(now);
+    at(1ms);
+
+    const auto end = only<finish_release>();
+    EXPECT_EQ(end.id, id);
+    EXPECT_EQ(end.outcome, release_outcome::unknown);
+    EXPECT_EQ(table.unreleased().size(), 1U) << "it is still on its way";
+    at(5ms);
+    answer(only<send_release>(), released());
+    EXPECT_EQ(said<finish_release>(), 0U);
+}
+
 TEST_F(lock_table_shutdown, conversion_under_way_ends_with_the_lease) {
     const auto id = hold();
     convert(id, holdfast::claim_mode::shared);
