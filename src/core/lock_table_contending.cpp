@@ -261,13 +261,18 @@ failure lock_table::reason_to_give_up(const waiter& who) const {
     const auto& where = names_.at(who.what.name);
     if (who.own_contest == 0 && who.what.asks_in_turn()) {
         // Nothing was asked for it, so nothing is in doubt. Others may know that the store is in
-        // trouble.
+        // trouble. An answer to one of them would have let another ask.
+        bool answered = false;
         for (const auto id : where.waiting->contests) {
-            if (const auto& ahead = *contests_.at(id); ahead.in_turn && ahead.way.trouble()) {
+            const auto& ahead = *contests_.at(id);
+            if (ahead.in_turn && ahead.way.trouble()) {
                 return ahead.way.trouble();
             }
+            answered = answered ||
+                       (ahead.in_turn && (ahead.way.contended() || ahead.way.sent_at() > who.since));
         }
-        return {errc::busy, "others of this process wanted it before"};
+        return answered ? failure{errc::busy, "others of this process wanted it before"}
+                        : failure{errc::store_unavailable, "the store has not answered yet"};
     }
     const auto id = who.what.queues_here() ? where.busy_with : who.own_contest;
     if (const auto found = contests_.find(id); found != contests_.end()) {

@@ -52,20 +52,19 @@ void lock_table::let_some_ask(const std::string& name, clock::time_point now) {
     }
 }
 
-/// The name may have become free: the first of those who ask in turn finds out for the others.
+/// The name may have become free: the first of those who ask in turn finds out for the others. The
+/// answers to requests under way may be older than the news: if they are "busy", they do not count.
 void lock_table::let_first_ask(const std::string& name, clock::time_point now) {
     const auto found = names_.find(name);
     if (found == names_.end() || !found->second.waiting) {
         return;
     }
+    bool asks = false;
     for (const auto id : found->second.waiting->contests) {
         auto& who = *contests_.at(id);
-        if (!who.in_turn || !waiters_.contains(who.sole)) {
-            continue;
-        }
-        step(who, who.way.on_hint(), now);
-        if (who.way.asking()) {
-            return;
+        if (who.in_turn && waiters_.contains(who.sole) && (!asks || who.way.asking())) {
+            step(who, who.way.on_hint(), now);
+            asks = asks || who.way.asking();
         }
     }
 }
@@ -92,6 +91,23 @@ void lock_table::let_smaller_ask(const line& here, const engines::acquire_reques
     }
 }
 
+/// One who is told "busy" and asks again at once may do so for ever. It does not keep a newcomer from
+/// asking who wants less.
+void lock_table::let_smaller_newcomer_ask(name_record& where, const engines::acquire_request& refused,
+                                          clock::time_point now) {
+    auto& here = *where.waiting;
+    const auto next = std::find_if(here.standing.begin(), here.standing.end(), [&](waiter_id id) {
+        const auto& wanted = waiters_.at(id)->what;
+        return wanted.permits < refused.permits && !is_refused(here, wanted);
+    });
+    if (next != here.standing.end() && count_asking(here) < settings_.contention.most_asking &&
+        !shut_down_) {
+        const auto& who = *waiters_.at(*next);
+        here.standing.erase(next);
+        start_contest(where, who, now, now);
+    }
+}
+
 /// What the answer to one of those who ask in turn means for the others.
 void lock_table::after_asking(contest_id who, const engines::acquire_request& asked,
                               acquisition::verdict verdict, const engines::acquire_reply& reply,
@@ -103,7 +119,12 @@ void lock_table::after_asking(contest_id who, const engines::acquire_request& as
     auto& here = *found->second.waiting;
     const auto contender = contests_.find(who);
     if (contender != contests_.end() && contender->second->way.asking()) {
-        return;  // it was told of something meanwhile, and asks again
+        // It was told of something meanwhile, and asks again.
+        if (reply.result == engines::acquire_reply::outcome::busy) {
+            let_smaller_ask(here, asked, now);
+            let_smaller_newcomer_ask(found->second, asked, now);
+        }
+        return;
     }
     if (verdict == acquisition::verdict::granted) {
         // Readers are let in all or none. Of permits there may be one more, or many.

@@ -135,14 +135,34 @@ TEST_F(lock_table_in_turn, the_deadline_of_one_who_never_asked_passes_too) {
     all_leave(waiters);
 }
 
-TEST_F(lock_table_in_turn, one_who_never_asked_is_not_in_doubt_while_another_is_not_answered) {
+TEST_F(lock_table_in_turn, while_nobody_is_answered_it_is_not_busy) {
     const auto asking = wait(2, permits(1, 5));
     acquire(until(script::at(100ms), permits(1, 5)));
     at(100ms);
-    EXPECT_EQ(only<finish_acquire>().error.code, errc::busy);
+    EXPECT_EQ(only<finish_acquire>().error.code, errc::store_unavailable)
+        << "nothing was asked for it, so nothing is in doubt";
     for (const auto& asked : all<send_acquire>()) {
         answer(asked, granted(10));
     }
+    for (const auto one : asking) {
+        let_go(one);
+    }
+}
+
+TEST_F(lock_table_in_turn, a_store_that_answers_others_is_not_unavailable) {
+    auto asking = wait(2, permits(1, 5));
+    const auto next = wait(1, permits(1, 5));
+    acquire(until(script::at(100ms), permits(1, 5)));
+    const auto asked = all<send_acquire>();
+    at(50ms);
+    answer(asked[0], granted(10));
+    at(100ms);
+    const auto ends = all<finish_acquire>();
+    ASSERT_EQ(ends.size(), 2U);
+    EXPECT_EQ(ends[1].error.code, errc::busy);
+    answer(asked[1], granted(11));
+    answer(only<send_acquire>(), granted(12));
+    asking.push_back(next[0]);
     for (const auto one : asking) {
         let_go(one);
     }
@@ -177,6 +197,64 @@ TEST_F(lock_table_in_turn, news_that_do_not_help_one_are_passed_on_to_one_who_wa
     answer(second, granted(10));
     let_go(small);
     all_leave({large});
+}
+
+TEST_F(lock_table_in_turn, a_hint_counts_for_everybody_whose_request_is_under_way) {
+    const auto first = acquire(shared());
+    const auto second = acquire(shared());
+    const auto asked = all<send_acquire>();
+    ASSERT_EQ(asked.size(), 2U);
+    answer(asked[0], busy());
+    hint();
+    const auto again = only<send_acquire>();
+    EXPECT_EQ(again.on_behalf_of, first);
+    answer(again, granted(10));
+    answer(asked[1], busy());
+    const auto at_last = only<send_acquire>();
+    EXPECT_EQ(at_last.on_behalf_of, second) << "its answer was older than the hint";
+    answer(at_last, granted(11));
+    let_go(first);
+    let_go(second);
+}
+
+TEST_F(lock_table_in_turn, one_who_asks_again_and_again_does_not_keep_those_from_asking_who_want_less) {
+    const auto large = acquire(permits(4, 5));
+    const auto small = acquire(permits(1, 5));
+    for (const auto& one : all<send_acquire>()) {
+        answer(one, busy());
+    }
+    for (const auto& again : all<send_acquire>()) {
+        answer(again, busy());
+    }
+    hint("pool");
+    const auto asked = only<send_acquire>();
+    hint("pool");
+    answer(asked, busy());
+    const auto next = all<send_acquire>();
+    ASSERT_EQ(next.size(), 2U);
+    EXPECT_EQ(next[0].on_behalf_of, large);
+    EXPECT_EQ(next[1].on_behalf_of, small);
+    answer(next[0], busy());
+    answer(next[1], granted(10));
+    let_go(small);
+    all_leave({large});
+}
+
+TEST_F(lock_table_in_turn, one_who_asks_again_and_again_does_not_keep_newcomers_who_want_less) {
+    const auto waiters = stand(1, permits(4, 5));
+    hint("pool");
+    const auto asked = only<send_acquire>();
+    const auto small = acquire(permits(1, 5));
+    EXPECT_TRUE(requests_nothing());
+    hint("pool");
+    answer(asked, busy());
+    const auto next = all<send_acquire>();
+    ASSERT_EQ(next.size(), 2U);
+    EXPECT_EQ(next[1].on_behalf_of, small);
+    answer(next[0], busy());
+    answer(next[1], granted(10));
+    let_go(small);
+    all_leave(waiters);
 }
 
 TEST_F(lock_table_in_turn, another_limit_is_another_question) {
