@@ -69,6 +69,8 @@ public:
     /// Waits before it asks for the first time, so that others get their chance. Hints do not shorten
     /// it: the first one is about our own release.
     void hold_back(clock::time_point until);
+    /// Whether the next request is for a caller that waits, and may stand in the store's line.
+    void set_queueing(bool waits) noexcept { claim_.queue = waits; }
     /// Starts over as another owner.
     void restart(const owner_id& owner);
 

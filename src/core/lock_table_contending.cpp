@@ -74,9 +74,10 @@ void lock_table::ask(contest& who, clock::time_point now) {
     auto deadline = now + settings_.contention.request_timeout;
     const auto on_behalf = first_of(who);
     if (on_behalf != 0) {
-        if (const auto& waits = *waiters_.at(on_behalf); waits.what.deadline) {
-            deadline =
-                std::min(deadline, std::max<clock::time_point>(*waits.what.deadline, now + least));
+        const auto& waits = waiters_.at(on_behalf)->what;
+        who.way.set_queueing(waits.wait);
+        if (waits.deadline) {
+            deadline = std::min(deadline, std::max<clock::time_point>(*waits.deadline, now + least));
         }
     }
     actions_.emplace_back(send_acquire{id, who.way.ask(now, wanted), deadline, on_behalf});
@@ -139,18 +140,17 @@ void lock_table::settle_late_grant(contest& who, clock::time_point now) {
     if (!contests_.contains(id)) {
         return;
     }
-    if (first_of(who) == 0) {
-        end_contest(who);
-    } else {
+    if (serves_front(who)) {
         ask(who, now);
+    } else {
+        start_over(who, now);
     }
 }
 
 void lock_table::settle_grant(contest& who, const engines::acquire_reply& reply,
                               clock::time_point now) {
     const auto first = first_of(who);
-    if (first == 0 || !waiters_.at(first)->what.how.interchangeable(*who.how)) {
-        // Everybody left, or the one it was meant for did and the next wants other terms.
+    if (!serves_front(who)) {
         if (!planted(bug::abandoned_grant_kept)) {
             clean_up(who.way, now);
         }
@@ -188,6 +188,8 @@ bool lock_table::settle_without_grant(contest& who, acquisition::verdict verdict
     const auto id = who.id;
     const auto trouble = who.way.trouble();
     const bool refused = verdict == acquisition::verdict::failed;
+    const auto terms = who.how;
+    const auto kind = who.way.claim().kind;
     const bool out_of_patience =
         trouble && !refused && now - who.way.trouble_since() >= settings_.contention.outage_patience;
     if (who.in_turn && out_of_patience) {
@@ -200,6 +202,9 @@ bool lock_table::settle_without_grant(contest& who, acquisition::verdict verdict
     }
     for (const auto one : waiters_of(who)) {
         const auto& waits = waiters_.at(one)->what;
+        if (!waits.how.interchangeable(*terms) || waits.kind != kind) {
+            continue;  // the store might answer it otherwise
+        }
         if (refused || !waits.wait || (out_of_patience && !waits.deadline)) {
             finish_waiter(one, trouble ? trouble : failure{errc::busy, "somebody else holds it"}, now);
         }
@@ -207,14 +212,31 @@ bool lock_table::settle_without_grant(contest& who, acquisition::verdict verdict
     if (!contests_.contains(id)) {
         return true;
     }
-    if (first_of(who) != 0) {
+    if (serves_front(who)) {
         return false;
     }
+    start_over(who, now);
+    return true;
+}
+
+/// False when everybody left, or when the one it was meant for did and the next wants other terms.
+bool lock_table::serves_front(const contest& who) const {
+    const auto first = first_of(who);
+    return first != 0 && waiters_.at(first)->what.how.interchangeable(*who.how) &&
+           waiters_.at(first)->what.kind == who.way.claim().kind;
+}
+
+/// Ends a contest that has no request under way. If somebody is left in its queue, another begins.
+void lock_table::start_over(contest& who, clock::time_point now) {
     if (who.way.leaves_traces()) {
         clean_up(who.way, now);
     }
+    const auto name = who.name;
+    const bool for_queue = who.for_queue();
     end_contest(who);
-    return true;
+    if (for_queue) {
+        contend_for_front(*name, 0, now);
+    }
 }
 
 /// Carries out what an acquisition decided, short of a grant.
@@ -306,11 +328,8 @@ void lock_table::finish_waiter(waiter_id who, const failure& why, clock::time_po
     const auto id = left.what.queues_here() ? record.busy_with : left.own_contest;
     if (const auto found = contests_.find(id); found != contests_.end()) {
         auto& contender = *found->second;
-        if (first_of(contender) == 0 && !contender.way.asking()) {
-            if (contender.way.leaves_traces()) {
-                clean_up(contender.way, now);
-            }
-            end_contest(contender);
+        if (!contender.way.asking() && !serves_front(contender)) {
+            start_over(contender, now);
         }
     }
     tell(event_kind::not_acquired, left.what.name, client_, {}, now - left.since, why);

@@ -28,6 +28,7 @@ void lock_table::pass_on(hold_record& hold, const waiter& next) {
 bool lock_table::may_pass_to(const waiter& next, const hold_record& hold, const local_queue& queue,
                              clock::time_point now) const {
     return queue.may_hand_over(settings_.handover, now) && next.what.how.interchangeable(hold.how()) &&
+           next.what.kind == hold.tenure.kind &&
            // A lease whose renewals fail is not worth passing on.
            hold.tenure.valid_until() - now >= hold.how().ttl / 3;
 }

@@ -54,6 +54,23 @@ TEST_F(lock_table_giving, one_that_was_refused_says_that_it_may_be_given_the_loc
     let_go(who_waits);
 }
 
+TEST_F(lock_table_giving, one_that_waits_behind_one_that_asked_once_may_be_given_the_lock) {
+    acquire(once(exclusive()));
+    who_waits = acquire();
+    answer(only<send_acquire>(), busy());
+    EXPECT_EQ(only<finish_acquire>().error.code, errc::busy);
+    static_cast<void>(only<update_watch>());
+    at(10ms);
+
+    watch_active();
+
+    const auto asked = only<send_acquire>();
+    EXPECT_TRUE(asked.request.queue);
+    answer(asked, granted(7));
+    stop_watching();
+    let_go(who_waits);
+}
+
 TEST_F(lock_table_giving, what_is_given_counts_from_the_request_that_was_told_to_wait) {
     const auto asked = wait_for_it();
     at(100ms);

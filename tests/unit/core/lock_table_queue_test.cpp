@@ -42,6 +42,64 @@ TEST_F(lock_table_queue, second_thread_joins_the_request_under_way) {
     let_go(first);
 }
 
+TEST_F(lock_table_queue, refusal_of_one_is_not_for_those_who_want_other_terms) {
+    const auto first = acquire(on_terms(lease_terms(10s), exclusive()));
+    const auto second = acquire();
+
+    answer(only<send_acquire>(), not_acquired(errc::guarantee_not_met));
+
+    EXPECT_EQ(only<finish_acquire>().id, first);
+    const auto anew = only<send_acquire>();
+    EXPECT_EQ(anew.on_behalf_of, second);
+    EXPECT_EQ(anew.request.ttl, 30s);
+    answer(anew, granted(7));
+    let_go(second);
+}
+
+TEST_F(lock_table_queue, patience_of_one_is_not_that_of_those_who_want_other_terms) {
+    const auto first = acquire(once(on_terms(lease_terms(10s), exclusive())));
+    const auto second = acquire();
+
+    answer(only<send_acquire>(), not_acquired(errc::outcome_unknown));
+
+    EXPECT_EQ(only<finish_acquire>().id, first);
+    answer(only<send_release>(), nothing_to_release());
+    const auto anew = only<send_acquire>();
+    EXPECT_EQ(anew.request.ttl, 30s);
+    answer(anew, granted(7));
+    let_go(second);
+}
+
+TEST_F(lock_table_queue, next_in_line_asks_on_its_own_terms_when_the_front_leaves) {
+    const auto first = acquire(on_terms(lease_terms(10s), exclusive()));
+    answer(only<send_acquire>(), busy());
+    const auto second = acquire();
+
+    cancel(first);
+
+    const auto anew = only<send_acquire>();
+    EXPECT_EQ(anew.on_behalf_of, second);
+    EXPECT_EQ(anew.request.ttl, 30s);
+    answer(anew, granted(7));
+    let_go(second);
+}
+
+TEST_F(lock_table_queue, lock_of_another_kind_is_not_handed_over) {
+    auto writer = exclusive();
+    writer.kind = holdfast::lock_kind::shared_mutex;
+    const auto who = form_line(exclusive(), writer);
+
+    release(who.first);
+
+    EXPECT_EQ(said<finish_acquire>(), 0U);
+    answer(only<send_release>(), released());
+    EXPECT_EQ(only<finish_release>().id, who.first);
+    const auto anew = only<send_acquire>();
+    EXPECT_EQ(anew.request.kind, holdfast::lock_kind::shared_mutex);
+    answer(anew, not_acquired(errc::wrong_kind));
+    EXPECT_EQ(all<finish_acquire>().size(), 2U);
+}
+
 TEST_F(lock_table_queue, hand_over_gives_a_larger_token_and_asks_nothing_of_the_store) {
     const auto who = form_line();
 
