@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
 #include <deque>
 #include <iterator>
 #include <mutex>
@@ -65,6 +67,7 @@ private:
     };
     [[nodiscard]] bool has_room(const std::string& key) const;
     [[nodiscard]] bool called_from_inside() const noexcept;
+    void refuse_inside() const;
     void add(const std::string& key, work& what);
     void serve();
     [[nodiscard]] std::vector<work> take(lane& from);
@@ -226,7 +229,17 @@ void keyed_lanes::state::serve() {
     }
 }
 
+/// An operation that waits for the end of all operations waits for itself.
+void keyed_lanes::state::refuse_inside() const {
+    if (called_from_inside()) {
+        std::fputs("holdfast: keyed_executor: an operation closes or cancels its own executor\n",
+                   stderr);
+        std::abort();
+    }
+}
+
 void keyed_lanes::state::join() {
+    refuse_inside();
     {
         const std::lock_guard lock{guard_};
         closed_ = true;
@@ -237,6 +250,7 @@ void keyed_lanes::state::join() {
 }
 
 std::size_t keyed_lanes::state::cancel() {
+    refuse_inside();
     std::vector<work> dropped;
     {
         const std::lock_guard lock{guard_};

@@ -290,4 +290,32 @@ TEST(keyed_executor, closing_refuses_those_who_wait_for_room_while_operations_go
     EXPECT_EQ(submitted.get(), errc::shut_down);
 }
 
+class keyed_executor_death_test : public ::testing::Test {
+protected:
+    keyed_executor_death_test() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+
+TEST_F(keyed_executor_death_test, an_operation_that_closes_its_executor_while_others_do_aborts) {
+    const auto close_from_two_sides = [](const auto& from_inside) {
+        keyed_executor executor{{.threads = 2}};
+        std::latch closing{1};
+        static_cast<void>(executor.submit("a", [&] {
+            closing.wait();
+            static_cast<void>(code_of([&] {
+                while (true) {  // until it is closed
+                    static_cast<void>(executor.try_submit("b", [] {}));
+                    std::this_thread::yield();
+                }
+            }));
+            from_inside(executor);
+        }));
+        closing.count_down();
+        executor.close();
+    };
+    EXPECT_DEATH(close_from_two_sides([](keyed_executor& own) { own.close(); }),
+                 "an operation closes or cancels its own executor");
+    EXPECT_DEATH(close_from_two_sides([](keyed_executor& own) { own.cancel(); }),
+                 "an operation closes or cancels its own executor");
+}
+
 }  // namespace
