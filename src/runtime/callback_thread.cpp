@@ -20,7 +20,7 @@ callback_thread::~callback_thread() {
         thread_.join();
         return;
     }
-    if (!called_back && most_ != unlimited) {
+    if (most_ != unlimited) {
         state_->queue.clear();
     }
     thread_.detach();

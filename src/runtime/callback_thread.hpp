@@ -13,8 +13,8 @@ namespace holdfast::detail {
 /// A thread that runs other people's callbacks, one after the other, with no lock held.
 ///
 /// Its end waits until everything posted has run, for `patience` at most. A callback that takes longer
-/// is left behind with its thread. What is queued behind it then is dropped or, if there is no limit to
-/// the queue, still run when that callback returns.
+/// is left behind with its thread, and so is one that ends this object itself. What is queued behind it
+/// then is dropped or, if there is no limit to the queue, still run when that callback returns.
 ///
 /// Thread safety: all functions may be called from any thread; a callback may itself end the object.
 class callback_thread {

@@ -257,6 +257,45 @@ TEST_F(observer_test, an_observer_that_does_not_return_delays_no_shutdown) {
     EXPECT_EQ(stuck->told(), 1U);
 }
 
+/// Shuts its client down when it is told of the first event.
+class leaving_observer final : public observer {
+public:
+    void on_event(const event&) noexcept override {
+        ++told_;
+        begun_.open();
+        go_on_.wait();
+        client_->shutdown(5s);
+        over_.open();
+    }
+    void watch(client& its_client) { client_ = &its_client; }
+    [[nodiscard]] bool wait_until_told() const { return begun_.wait(); }
+    [[nodiscard]] bool let_it_shut_down() {
+        go_on_.open();
+        return over_.wait();
+    }
+    [[nodiscard]] std::size_t told() const { return told_.load(); }
+
+private:
+    client* client_{};
+    gate begun_;
+    gate go_on_;
+    gate over_;
+    std::atomic<std::size_t> told_{0};
+};
+
+TEST_F(observer_test, one_that_shuts_its_client_down_is_told_nothing_afterwards) {
+    auto leaving = std::make_shared<leaving_observer>();
+    client watched{make_client({.events = leaving})};
+    leaving->watch(watched);
+    mutex stock{watched, "stock"};
+    stock.lock();
+    ASSERT_TRUE(leaving->wait_until_told());
+    stock.unlock();
+    ASSERT_TRUE(leaving->let_it_shut_down());
+    EXPECT_TRUE(eventually([&] { return leaving.use_count() <= 2; })) << "nothing is queued any more";
+    EXPECT_EQ(leaving->told(), 1U);
+}
+
 TEST_F(observer_test, a_loss_callback_that_does_not_return_delays_no_shutdown) {
     client busy{make_client({})};
     const auto held = mutex{busy, "held"}.acquire();
