@@ -95,15 +95,19 @@ std::shared_ptr<session::call> session::find_call(core::waiter_id who, const aft
     if (rest.is_self(who)) {
         return rest.self;
     }
-    const auto found = calls_.find(who);
-    return found == calls_.end() ? nullptr : found->second;
+    if (const auto found = calls_.find(who); found != calls_.end()) {
+        return found->second;
+    }
+    const auto found = conversions_.find(who);
+    return found == conversions_.end() ? nullptr : found->second;
 }
 
-std::shared_ptr<session::call> session::take_call(core::waiter_id who, const aftermath& rest) {
+std::shared_ptr<session::call> session::take_call(call_map& from, core::waiter_id who,
+                                                  const aftermath& rest) {
     if (rest.is_self(who)) {
         return rest.self;
     }
-    auto node = calls_.extract(who);
+    auto node = from.extract(who);
     return node.empty() ? nullptr : std::move(node.mapped());
 }
 
@@ -126,8 +130,8 @@ void session::carry_out(core::action& what, aftermath& rest) {
         mine->sent_for.store(true, std::memory_order_release);
         rest.rouse(mine);
     };
-    const auto answer = [&](core::waiter_id who, const auto& fill) {
-        if (const auto mine = take_call(who, rest)) {
+    const auto answer = [&](call_map& from, core::waiter_id who, const auto& fill) {
+        if (const auto mine = take_call(from, who, rest)) {
             fill(*mine);
             finish(mine, rest);
         }
@@ -154,24 +158,25 @@ void session::carry_out(core::action& what, aftermath& rest) {
         complete(*got, rest);
     } else if (auto* gone = std::get_if<core::finish_release>(&what)) {
         holds_.erase(gone->id);
-        answer(gone->id, [&](call& mine) { mine.outcome = gone->outcome; });
+        answer(calls_, gone->id, [&](call& mine) { mine.outcome = gone->outcome; });
         if (const auto together = tallies_.extract(gone->id); !together.empty()) {
             together.mapped().in->put(together.mapped().index, gone->outcome);
         }
     } else if (auto* changed = std::get_if<core::finish_convert>(&what)) {
-        answer(changed->id, [&](call& mine) {
+        answer(conversions_, changed->id, [&](call& mine) {
             mine.error = std::move(changed->error);
             mine.token = changed->token;
         });
     } else if (auto* valid = std::get_if<core::set_validity>(&what)) {
-        if (auto* const held = find_hold(valid->id, rest)) {
-            held->set_validity(valid->valid_until);
+        if (const auto held = holds_.find(valid->id); held != holds_.end()) {
+            held->second.itself->set_validity(valid->valid_until);
         }
     } else if (auto* loss = std::get_if<core::tell_loss>(&what)) {
-        if (auto* const held = find_hold(loss->id, rest)) {
-            held->set_loss(loss->why.code);
-            if (!closed_.load()) {
-                notifier_->tell_loss(rest.kept.back());
+        if (const auto held = holds_.find(loss->id); held != holds_.end()) {
+            held->second.itself->set_loss(loss->why.code);
+            // One whose last owner is leaving tells the loss itself.
+            if (auto owned = closed_.load() ? nullptr : held->second.owned.lock()) {
+                notifier_->tell_loss(std::move(owned));
             }
         }
     } else if (auto* seen = std::get_if<core::tell_observer>(&what);
@@ -180,18 +185,8 @@ void session::carry_out(core::action& what, aftermath& rest) {
     }
 }
 
-/// Null when its holder is gone.
-hold* session::find_hold(core::hold_id which, aftermath& rest) const {
-    const auto found = holds_.find(which);
-    auto held = found == holds_.end() ? nullptr : found->second.lock();
-    if (held) {
-        rest.kept.push_back(held);
-    }
-    return held.get();
-}
-
 void session::complete(core::finish_acquire& what, aftermath& rest) {
-    const auto mine = take_call(what.id, rest);
+    const auto mine = take_call(calls_, what.id, rest);
     if (!mine) {
         return;
     }
@@ -202,7 +197,7 @@ void session::complete(core::finish_acquire& what, aftermath& rest) {
         mine->taken = std::make_shared<hold>(shared_from_this(), what.id, std::move(what.name),
                                              what.owner.sequence, what.token, what.valid_until,
                                              how.jeopardy, what.longest);
-        place = mine->taken;
+        place = {mine->taken.get(), mine->taken};
     }
     finish(mine, rest);
 }
@@ -382,8 +377,16 @@ failure session::convert(hold& which, claim_mode to) {
     }
     const auto mine = std::make_shared<call>();
     mine->number = which.number();
+    mine->converts = true;
     drive(
-        [&](core::lock_table& table, clock::time_point now) { table.convert(which.number(), to, now); },
+        [&](core::lock_table& table, clock::time_point now) {
+            if (conversions_.contains(mine->number)) {
+                mine->error = {errc::not_owner, "another thread is converting this lease"};
+                mine->done.store(true, std::memory_order_release);
+                return;
+            }
+            table.convert(mine->number, to, now);
+        },
         mine);
     wait(mine);
     if (!mine->error) {

@@ -123,6 +123,13 @@ private:
     using deed =
         std::variant<core::send_acquire, core::send_renew, core::send_release, core::update_watch>;
 
+    /// A hold that is not released yet. It says so before it is destroyed, so the mutex is enough to
+    /// reach it. Nobody owns it here: the last owner to leave runs the holder's callbacks.
+    struct known_hold {
+        hold* itself{};
+        std::weak_ptr<hold> owned;
+    };
+
     struct tally_place {
         std::shared_ptr<release_tally> in;
         std::size_t index{};
@@ -134,8 +141,6 @@ private:
         std::shared_ptr<call> self;
         std::vector<deed> deeds{};
         std::vector<std::shared_ptr<call>> wake{};
-        /// Kept until the mutex is free: the last owner of a hold may give it back.
-        std::vector<std::shared_ptr<hold>> kept{};
 
         [[nodiscard]] bool is_self(core::waiter_id who) const noexcept;
         void rouse(const std::shared_ptr<call>& who);
@@ -148,8 +153,9 @@ private:
     void collect(aftermath& rest);
     void carry_out(core::action& what, aftermath& rest);
     [[nodiscard]] std::shared_ptr<call> find_call(core::waiter_id who, const aftermath& rest) const;
-    [[nodiscard]] std::shared_ptr<call> take_call(core::waiter_id who, const aftermath& rest);
-    [[nodiscard]] hold* find_hold(core::hold_id which, aftermath& rest) const;
+    using call_map = std::unordered_map<core::waiter_id, std::shared_ptr<call>>;
+    [[nodiscard]] static std::shared_ptr<call> take_call(call_map& from, core::waiter_id who,
+                                                         const aftermath& rest);
     void complete(core::finish_acquire& what, aftermath& rest);
     static void finish(const std::shared_ptr<call>& mine, aftermath& rest);
     void perform(std::vector<deed> deeds, engines::caller from);
@@ -184,8 +190,10 @@ private:
     spinning_mutex guard_;
     core::lock_table table_;
     clock::time_point armed_for_{clock::time_point::max()};
-    std::unordered_map<core::waiter_id, std::shared_ptr<call>> calls_;
-    std::unordered_map<core::hold_id, std::weak_ptr<hold>> holds_;
+    call_map calls_;
+    /// Apart from the others: a lease that one thread converts may be released by another.
+    call_map conversions_;
+    std::unordered_map<core::hold_id, known_hold> holds_;
     /// Releases that somebody waits for together with others.
     std::unordered_map<core::hold_id, tally_place> tallies_;
     std::int64_t last_latch_request_{};

@@ -18,6 +18,8 @@ struct session::call {
     /// Its stop token may be triggered while a request is under way. Its thread must not be inside the
     /// engine then, so its requests are sent by the engine's own threads.
     bool may_leave{};
+    /// Waits for a conversion.
+    bool converts{};
     /// It is about to be this call's turn.
     threading::atomic<bool> standing_by{false};
     /// The lock is free for this call, if it is quick.
@@ -48,7 +50,7 @@ void session::drive(const Step& step, std::shared_ptr<call> self) {
         step(table_, clock::now());
         collect(rest);
         if (rest.self && !rest.self->done.load(std::memory_order_relaxed)) {
-            calls_.emplace(rest.self->number, rest.self);
+            (rest.self->converts ? conversions_ : calls_).emplace(rest.self->number, rest.self);
         }
     }
     for (const auto& one : rest.wake) {

@@ -193,6 +193,30 @@ TEST_F(shared_mutex_test, two_reader_threads_of_one_object_release_their_own) {
     near_.unlock_shared();
 }
 
+TEST_F(shared_mutex_test, two_threads_do_not_convert_one_share_at_once) {
+    near_.lock_shared();
+    plan_->delay_next(call_kind::acquire);
+    auto first = in_background([&] { return near_.try_upgrade(); });
+    ASSERT_TRUE(plan_->wait_for_calls(call_kind::acquire, 2, patience));
+    auto second = in_background([&] { return error_of([&] { return near_.try_upgrade(); }); });
+    ASSERT_TRUE(gets_done(second));
+    EXPECT_EQ(second.get(), errc::not_owner);
+    plan_->let_go();
+    EXPECT_TRUE(first.get());
+    near_.unlock();
+}
+
+TEST_F(shared_mutex_test, a_share_is_released_while_another_thread_converts_it) {
+    near_.lock_shared();
+    plan_->delay_next(call_kind::acquire);
+    auto upgrade = in_background([&] { return error_of([&] { return near_.try_upgrade(); }); });
+    ASSERT_TRUE(plan_->wait_for_calls(call_kind::acquire, 2, patience));
+    auto unlocked = in_background([&] { near_.unlock_shared(); });
+    ASSERT_TRUE(gets_done(unlocked));
+    plan_->let_go();
+    EXPECT_EQ(upgrade.get(), errc::lost);
+}
+
 }  // namespace
 
 }  // namespace holdfast::testing
