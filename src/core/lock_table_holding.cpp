@@ -246,11 +246,13 @@ void lock_table::send_convert(const hold_record& hold, claim_mode to, std::uint3
     const auto id = next_id();
     requests_.emplace(
         id, pending_request{pending_request::kind::convert, hold.id(), now, {}, to, attempts});
-    actions_.emplace_back(send_acquire{id,
-                                       {hold.name(), to, 1, 0, hold.tenure.owner, hold.how().ttl, 1,
-                                        hold.tenure.kind, false, hold.how().replicas},
-                                       now + settings_.contention.request_timeout,
-                                       hold.id()});
+    // Replicas do not confirm a conversion: a store that gave back what too few of them have would give
+    // back the whole lock.
+    actions_.emplace_back(send_acquire{
+        id,
+        {hold.name(), to, 1, 0, hold.tenure.owner, hold.how().ttl, 1, hold.tenure.kind, false},
+        now + settings_.contention.request_timeout,
+        hold.id()});
 }
 
 void lock_table::on_convert_reply(const pending_request& request, const engines::acquire_reply& reply,

@@ -150,6 +150,34 @@ TEST_F(redis_replica_policy, holds_for_every_kind_of_lock) {
     }
 }
 
+TEST_F(redis_replica_policy, an_upgrade_while_the_replicas_hang_leaves_one_holder) {
+    const auto terms = confirmed_by(replica_policy::at_least(1));
+    shared_mutex stock{client_, "stock", terms};
+    stock.lock_shared();
+    pause(2);
+
+    EXPECT_TRUE(stock.try_upgrade());
+
+    client other{address_of(servers_.master().port())};
+    EXPECT_FALSE(shared_mutex(other, "stock").try_acquire());
+    EXPECT_FALSE(shared_mutex(other, "stock").try_acquire_shared());
+    stock.unlock();
+}
+
+TEST_F(redis_replica_policy, a_downgrade_while_the_replicas_hang_leaves_one_holder) {
+    const auto terms = confirmed_by(replica_policy::at_least(1));
+    shared_mutex stock{client_, "stock", terms};
+    stock.lock();
+    pause(2);
+
+    stock.downgrade();
+
+    client other{address_of(servers_.master().port())};
+    EXPECT_FALSE(shared_mutex(other, "stock").try_acquire());
+    EXPECT_TRUE(shared_mutex(other, "stock").try_acquire_shared());
+    stock.unlock_shared();
+}
+
 TEST_F(redis_replica_policy, says_how_many_confirmed) {
     pause(2);
     mutex stock{client_, "stock", confirmed_by(replica_policy::majority())};

@@ -233,6 +233,27 @@ TEST_F(lock_table_convert,
     let_go(id);
 }
 
+/// Too few confirmations make a store give the claim back, and that would be the whole lock.
+TEST_F(lock_table_convert, replicas_confirm_an_acquisition_but_no_conversion) {
+    auto asked = shared();
+    asked.how.replicas = holdfast::replica_policy::at_least(1);
+    const auto id = acquire(asked);
+    const auto first = only<send_acquire>();
+    EXPECT_EQ(first.request.replicas, holdfast::replica_policy::at_least(1));
+    answer(first, granted(7));
+    static_cast<void>(only<finish_acquire>());
+
+    convert(id, claim_mode::exclusive);
+    const auto up = only<send_acquire>();
+    EXPECT_EQ(up.request.replicas, holdfast::replica_policy{});
+    answer(up, granted(9));
+    convert(id, claim_mode::shared);
+    const auto down = only<send_acquire>();
+    EXPECT_EQ(down.request.replicas, holdfast::replica_policy{});
+    answer(down, granted(9));
+    let_go(id);
+}
+
 TEST_F(lock_table_convert, upgraded_lease_is_renewed_as_exclusive) {
     const auto id = hold(shared());
     converted(id, claim_mode::exclusive, 9);
