@@ -85,6 +85,9 @@ acquire_decision decide_permit(const acquire_request& request, std::span<const h
 acquire_decision decide_lock(const acquire_request& request, std::span<const hold_record> live,
                              clock::time_point now) {
     const auto mine = find_own(request.owner, live);
+    if (request.converts && !mine) {
+        return {action::refuse, {}, {}, loss_of(request.owner, nullptr)};
+    }
     if (mine && live[*mine].mode == request.mode) {
         return {action::extend, *mine, {}, {}};
     }

@@ -93,6 +93,9 @@ void add_floor(script_call& call, const dialect& how) {
     add_floor(call, how);
     call.arguments.add(now_in_ms(), shared ? how.publish : reader_prefix(key),
                        request.token_floor.value);
+    if (request.converts) {
+        call.arguments.add(1);
+    }
     add_absent(call, key, how);
     return call;
 }
@@ -163,6 +166,10 @@ acquire_reply acquire_answer(const value& reply, const acquire_request& request)
     }
     if (!is_pair(reply)) {
         answer.error = senseless_answer("acquire");
+        return answer;
+    }
+    if (reply.items[0].integer < 0) {
+        answer.error = loss_of(request.owner, nullptr);
         return answer;
     }
     if (reply.items[0].integer == 0) {

@@ -103,6 +103,10 @@ struct acquire_request {
     /// later. An owner that already has the claim with a smaller token gets this one in its place.
     /// Not for permits.
     fencing_token token_floor{};
+    /// The owner has the claim and wants it in this mode. If the store does not know of it, nothing is
+    /// granted: the reply is `failed` with `lost`. Others may have held the lock in between. Not for
+    /// permits.
+    bool converts{};
 };
 
 struct acquire_reply {

@@ -18,7 +18,8 @@ enum class renewal_mode : std::uint8_t {
 };
 
 /// How many replicas must have a lock before it counts as taken, in stores that copy it to others
-/// later than they answer. If too few confirm it in time, it is given back and is not ours.
+/// later than they answer. If too few confirm it in time, it is given back and is not ours. Renewals,
+/// upgrades and downgrades are not confirmed.
 struct replica_policy {
     enum class rule : std::uint8_t {
         none,      ///< the store's own word is enough

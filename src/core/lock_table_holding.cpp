@@ -248,11 +248,15 @@ void lock_table::send_convert(const hold_record& hold, claim_mode to, std::uint3
         id, pending_request{pending_request::kind::convert, hold.id(), now, {}, to, attempts});
     // Replicas do not confirm a conversion: a store that gave back what too few of them have would give
     // back the whole lock.
-    actions_.emplace_back(send_acquire{
-        id,
-        {hold.name(), to, 1, 0, hold.tenure.owner, hold.how().ttl, 1, hold.tenure.kind, false},
-        now + settings_.contention.request_timeout,
-        hold.id()});
+    actions_.emplace_back(send_acquire{id,
+                                       {.name = hold.name(),
+                                        .mode = to,
+                                        .owner = hold.tenure.owner,
+                                        .ttl = hold.how().ttl,
+                                        .kind = hold.tenure.kind,
+                                        .converts = true},
+                                       now + settings_.contention.request_timeout,
+                                       hold.id()});
 }
 
 void lock_table::on_convert_reply(const pending_request& request, const engines::acquire_reply& reply,
@@ -274,8 +278,11 @@ void lock_table::on_convert_reply(const pending_request& request, const engines:
                                                  : reply.error;
         if (reply.result == outcome::busy && request.to == claim_mode::shared) {
             // Its owner is always given a share of an exclusive lock.
-            lose(hold, {errc::lost, "somebody else has it"}, now);
-            actions_.emplace_back(finish_convert{request.of, {errc::lost, "somebody else has it"}, {}});
+            why = {errc::lost, "somebody else has it"};
+        }
+        if (why.code == errc::lost) {
+            lose(hold, why, now);
+            actions_.emplace_back(finish_convert{request.of, std::move(why), {}});
             return;
         }
         if (reply.error.code == errc::outcome_unknown) {

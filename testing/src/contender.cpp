@@ -49,7 +49,8 @@ engines::acquire_reply contender::acquire(const std::string& name, const claim_t
                            .ttl = terms.ttl,
                            .token_count = terms.token_count,
                            .kind = kind_for(terms.mode),
-                           .token_floor = terms.token_floor});
+                           .token_floor = terms.token_floor,
+                           .converts = terms.converts});
 }
 
 engines::renew_reply contender::renew(const std::string& name, const renewal_terms& terms) {

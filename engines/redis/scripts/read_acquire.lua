@@ -2,8 +2,9 @@
 --
 -- KEYS  lock, holds, token counter, channel, the owner's timeout key (number 1)
 -- ARGV  owner, ttl in ms, number of tokens, token floor, since (ms, for display), publish command,
---       smallest token wanted
+--       smallest token wanted, 1: the owner has the lock already
 -- Returns {1, first token, number of tokens}
+--         {-1, 0} when the owner should have the lock already and does not
 --         {0, ms until the lease in the way ends, 0 = unknown}
 --         error WRONGKIND
 -- include: exclusive
@@ -11,7 +12,7 @@
 
 local lock, holds, counter, channel, timeout = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local claim = claim_of(ARGV, ARGV[7])
-local owner, publish = claim.owner, ARGV[6]
+local owner, publish, converts = claim.owner, ARGV[6], ARGV[8] == '1'
 
 local function join_readers()
     local left = redis.call('PTTL', lock)
@@ -53,6 +54,9 @@ end
 
 local kind = redis.call('TYPE', lock).ok
 if kind == 'none' then
+    if converts then
+        return {-1, 0}
+    end
     local reply = grant_alone(claim, lock, holds, counter, {'mode', 'read', owner, '1'})
     redis.call('SET', timeout, '1', 'PX', claim.ttl)
     return reply
@@ -70,14 +74,11 @@ if mode == 'write' then
     if writes then
         return downgrade()
     end
-    return {0, remaining(lock)}
+    return converts and {-1, 0} or {0, remaining(lock)}
 end
-if not reads then
-    return join_readers()
-end
-if redis.call('EXISTS', timeout) == 0 then
-    -- The owner's lease is over, and only other readers keep the lock.
-    return join_readers()
+-- Without its timeout key the owner's lease is over, and only other readers keep the lock.
+if not reads or redis.call('EXISTS', timeout) == 0 then
+    return converts and {-1, 0} or join_readers()
 end
 if lingers(redis.call('HGET', holds, owner)) then
     return {0, remaining(timeout)}

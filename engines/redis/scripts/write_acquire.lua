@@ -2,8 +2,9 @@
 --
 -- KEYS  lock, holds, token counter, the owner's timeout key (number 1)
 -- ARGV  owner, ttl in ms, number of tokens, token floor, since (ms, for display), key prefix of the
---       readers' timeout keys, smallest token wanted
+--       readers' timeout keys, smallest token wanted, 1: the owner has the lock already
 -- Returns {1, first token, number of tokens}
+--         {-1, 0} when the owner should have the lock already and does not
 --         {0, ms until the first of the leases in the way ends (of many: one of them), 0 = unknown}
 --         error WRONGKIND
 -- include: exclusive
@@ -11,7 +12,7 @@
 
 local lock, holds, counter, timeout = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local claim = claim_of(ARGV, ARGV[7])
-local owner, key_prefix = claim.owner, ARGV[6]
+local owner, key_prefix, converts = claim.owner, ARGV[6], ARGV[8] == '1'
 local writer = {'mode', 'write', owner .. ':write', '1'}
 
 -- New tokens: others may have read, and acted on it, since the old ones were taken. A lease that is
@@ -30,6 +31,9 @@ end
 
 local kind = redis.call('TYPE', lock).ok
 if kind == 'none' then
+    if converts then
+        return {-1, 0}
+    end
     return grant_alone(claim, lock, holds, counter, writer)
 end
 if kind ~= 'hash' then
@@ -44,7 +48,10 @@ if fields[1] == 'write' then
     if fields[2] then
         return grant_again(claim, lock, holds, counter)
     end
-    return {0, remaining(lock)}
+    return converts and {-1, 0} or {0, remaining(lock)}
+end
+if converts and (redis.call('HEXISTS', lock, owner) == 0 or redis.call('EXISTS', timeout) == 0) then
+    return {-1, 0}
 end
 
 local in_the_way = enough_of_many(lock, key_prefix, 1, owner)

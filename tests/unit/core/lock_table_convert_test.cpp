@@ -280,6 +280,45 @@ TEST_F(lock_table_convert, upgrade_among_other_readers_is_busy_and_keeps_the_sha
     let_go(id);
 }
 
+/// Somebody else may have had the lock in between.
+TEST_F(lock_table_convert, upgrade_of_a_share_that_the_store_has_lost_is_its_loss) {
+    const auto id = hold(shared());
+    convert(id, claim_mode::exclusive);
+    const auto up = only<send_acquire>();
+    EXPECT_TRUE(up.request.converts);
+
+    answer(up, not_acquired(errc::lost));
+
+    EXPECT_EQ(only<tell_loss>().id, id);
+    EXPECT_EQ(only<finish_convert>().error.code, errc::lost);
+    at(10s);
+    EXPECT_TRUE(requests_nothing()) << "what is lost is not renewed";
+    release(id);
+    confirm_releases();
+}
+
+TEST_F(lock_table_convert, downgrade_of_a_lock_that_the_store_has_lost_is_its_loss) {
+    const auto id = hold();
+    convert(id, claim_mode::shared);
+    const auto down = only<send_acquire>();
+    EXPECT_TRUE(down.request.converts);
+
+    answer(down, not_acquired(errc::lost));
+
+    EXPECT_EQ(only<tell_loss>().id, id);
+    EXPECT_EQ(only<finish_convert>().error.code, errc::lost);
+    release(id);
+    confirm_releases();
+}
+
+TEST_F(lock_table_convert, acquisition_is_no_conversion) {
+    const auto id = acquire(shared());
+    const auto asked = only<send_acquire>();
+    EXPECT_FALSE(asked.request.converts);
+    answer(asked, granted(7));
+    let_go(id);
+}
+
 TEST_F(lock_table_convert, upgrade_passes_the_stores_failure_on) {
     const auto id = hold(shared());
     convert(id, claim_mode::exclusive);

@@ -25,6 +25,7 @@ struct claim_terms {
     fencing_token token_floor{};
     /// Left alone: the contender's own.
     std::optional<owner_id> as{};
+    bool converts{};
 };
 
 struct renewal_terms {

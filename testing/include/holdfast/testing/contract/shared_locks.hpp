@@ -218,6 +218,54 @@ TYPED_TEST_P(shared_contract, a_release_takes_what_the_owner_has_whatever_mode_i
     EXPECT_TRUE(granted(bob.acquire(name)));
 }
 
+/// Others may have written in between, and the owner would not learn of it.
+TYPED_TEST_P(shared_contract, a_conversion_of_a_claim_that_is_gone_grants_nothing) {
+    const auto name = this->unique("stock");
+    auto alice = this->join("alice");
+    auto bob = this->join("bob");
+    if (!this->offers_shared(alice)) {
+        return;
+    }
+    const auto expect_lost = [&](const std::string& where) {
+        for (const auto mode : {claim_mode::exclusive, claim_mode::shared}) {
+            const auto reply = alice.acquire(name, {.mode = mode, .converts = true});
+            EXPECT_EQ(reply.result, engines::acquire_reply::outcome::failed) << where;
+            EXPECT_EQ(reply.error.code, errc::lost) << where;
+        }
+    };
+    const auto token = alice.hold(name, reading);
+    ASSERT_TRUE(revoked(bob.revoke(name, alice.owner(), token)));
+    expect_lost("nobody is there");
+    EXPECT_TRUE(bob.inspect(name).holders.empty());
+    bob.hold(name, reading);
+    expect_lost("another reads");
+    ASSERT_TRUE(released(bob.release(name, {.mode = claim_mode::shared})));
+    bob.become_fresh_owner();
+    bob.hold(name);
+    expect_lost("another writes");
+    EXPECT_EQ(bob.inspect(name).holders.size(), 1U);
+}
+
+TYPED_TEST_P(shared_contract, a_conversion_of_a_claim_that_is_there_is_one_like_any_other) {
+    const auto name = this->unique("stock");
+    auto alice = this->join("alice");
+    auto bob = this->join("bob");
+    if (!this->offers_shared(alice)) {
+        return;
+    }
+    alice.hold(name, reading);
+    const auto as_writer = alice.acquire(name, {.converts = true});
+    ASSERT_TRUE(granted(as_writer));
+    EXPECT_EQ(alice.acquire(name, {.converts = true}).first_token, as_writer.first_token);
+    const auto as_reader = alice.acquire(name, {.mode = claim_mode::shared, .converts = true});
+    ASSERT_TRUE(granted(as_reader));
+    EXPECT_EQ(as_reader.first_token, as_writer.first_token);
+    EXPECT_TRUE(granted(alice.acquire(name, {.mode = claim_mode::shared, .converts = true})));
+    bob.hold(name, reading);
+    EXPECT_TRUE(busy(alice.acquire(name, {.converts = true})));
+    EXPECT_EQ(bob.inspect(name).holders.size(), 2U);
+}
+
 TYPED_TEST_P(shared_contract, readers_are_shown_one_by_one) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
@@ -263,6 +311,8 @@ REGISTER_TYPED_TEST_SUITE_P(shared_contract,  //
                             a_downgraded_writer_keeps_its_token_and_lets_readers_in,
                             the_only_reader_is_upgraded_with_a_new_token,
                             one_of_two_readers_is_not_upgraded_and_keeps_its_share,
+                            a_conversion_of_a_claim_that_is_gone_grants_nothing,
+                            a_conversion_of_a_claim_that_is_there_is_one_like_any_other,
                             a_release_takes_what_the_owner_has_whatever_mode_it_names,
                             readers_are_shown_one_by_one, revoking_one_reader_leaves_the_others_alone);
 
