@@ -97,11 +97,11 @@ end
 
 -- Looks for the one whose turn it is among the first in line. Drops the dead. One of ours whose
 -- connection is closed is passed over, and keeps its place as long as it may come back. `asker` is
--- there, whatever the server knows of it. Returns that one and until when it is waited for; or nothing,
--- and whether there are more to be looked at.
-local function look_for_next(line, now, asker)
-    local waiters = redis.call('LRANGE', line.queue, '0', at_a_time - 1)
-    local passed, found, found_until = {}, nil, nil
+-- there, whatever the server knows of it. Those in `passed` have been passed over already. Returns that
+-- one and until when it is waited for; or nothing, and whether there are more to be looked at.
+local function look_for_next(line, now, asker, passed)
+    local waiters = redis.call('LRANGE', line.queue, #passed, #passed + at_a_time - 1)
+    local found, found_until
     for _, waiter in ipairs(waiters) do
         if waiter == asker then
             found, found_until = found or waiter, found_until or now
@@ -133,24 +133,25 @@ local function look_for_next(line, now, asker)
     end
     if found and #passed > 0 then
         bring_forward(line, found, passed)
-    elseif #waiters == at_a_time and not found then
-        for _, waiter in ipairs(passed) do
-            strike_out(line, waiter)
-        end
     end
     return found, found_until, #waiters == at_a_time
 end
 
 -- Whose turn it is when the lock is free, and until when that one is waited for; or nothing.
 local function next_in_line(line, now, asker)
-    local found, finish, more
+    local passed, found, finish, more = {}, nil, nil, nil
     for _ = 1, times do
-        found, finish, more = look_for_next(line, now, asker)
+        found, finish, more = look_for_next(line, now, asker, passed)
         if found or not more then
-            break
+            return found, finish
         end
     end
-    return found, finish
+    -- Those behind would be looked at in no run. So many at once have not lost their connection for a
+    -- moment: should they live after all, they ask, and are in line again.
+    for _, waiter in ipairs(passed) do
+        strike_out(line, waiter)
+    end
+    return nil
 end
 
 -- Everybody behind one that left counted on waiting for it, too.

@@ -282,6 +282,38 @@ TEST_F(fair_grants, those_of_ours_that_stopped_together_go_together) {
     EXPECT_LT(now() - last, 10 * short_ttl * 10) << "not one after the other";
 }
 
+/// A process with hundreds of waiting threads connects anew.
+TEST_F(fair_grants, hundreds_whose_connection_is_closed_for_a_moment_keep_their_places) {
+    constexpr int threads = 600;
+    ASSERT_TRUE(granted(acquire(alice)));
+    words places{"RPUSH", queue};
+    words times{"ZADD", timeouts};
+    words notes{"HSET", wishes};
+    const auto alive = now() + 60'000;
+    for (int which = 0; which < threads; ++which) {
+        const auto owner = "d4d4d4d4-0000-4000-8000-00000000000d:" + text_of(which);
+        places.push_back(owner);
+        times.insert(times.end(), {text_of(alive + which), owner});
+        notes.insert(notes.end(), {owner, "60000 1 " + text_of(alive) + " 1 4711 " + token_counter()});
+    }
+    redis(places);
+    redis(times);
+    redis(notes);
+    const auto before = in_line();
+
+    release(alice);
+    EXPECT_EQ(in_line(), before) << "nobody is there, and nobody loses anything";
+
+    auto carols = listener(fair_channel(name, carol));
+    ASSERT_TRUE(granted(wants_it(carol)));
+    EXPECT_EQ(in_line(), before);
+    auto bobs = listener(fair_channel(name, bob));
+    ASSERT_TRUE(busy(wants_it(bob)));
+    release(carol);
+    EXPECT_EQ(message(bobs), "0");
+    EXPECT_EQ(in_line(), bob + "\n" + before);
+}
+
 TEST_F(fair_grants, a_run_looks_at_some_of_many_dead_and_the_next_goes_on) {
     constexpr int dead = 3000;
     ASSERT_TRUE(granted(acquire(alice)));
