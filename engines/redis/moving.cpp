@@ -59,8 +59,8 @@ protected:
             },
             how_, step(std::move(next)));
     }
-    /// Likewise, and whatever the answer is, `next` comes next.
-    void try_to(words command, std::function<void()> next) {
+    /// Likewise, and whatever the answer is, `next` comes next. It is given none if the command failed.
+    void try_to(words command, std::function<void(const value*)> next) {
         from_->servers.send(
             slot_of(key_), router::lane::common,
             [command = std::move(command)](std::string& out, const server_facts&) {
@@ -68,8 +68,9 @@ protected:
                 return connection::expected{1};
             },
             how_,
-            [self = this->shared_from_this(), next = std::move(next)](const connection::result&) {
-                next();
+            [self = this->shared_from_this(),
+             next = std::move(next)](const connection::result& result) {
+                next(trouble_in(result) ? nullptr : &result.replies.front());
             });
     }
     void run(const script& what, const std::string& key, const words& arguments, answered next) {
@@ -203,27 +204,29 @@ private:
                 request().kind == lock_kind::fair_mutex ? leave_line() : take_back_wish();
         }
     }
-    /// The reader's lease was over if its timeout key is gone.
+    /// The reader's lease was over if its timeout key is gone. It has left already: asked again after a
+    /// failure, it would be told that it had lost the lock.
     void end_reader(const value& released) {
         const auto timeout = timeout_of(key(), owner());
-        const auto next = [this, released](const value& answer) {
-            verdict(answer) == 1 ? forget_record(released) : gone();
+        const auto next = [this, released](const value* answer) {
+            answer == nullptr || verdict(*answer) == 1 ? forget_record(released) : gone();
         };
         if (lingers()) {
-            ask({"PEXPIRE", timeout, linger_}, next);
+            // What is to stay is still there: this may be asked again.
+            ask({"PEXPIRE", timeout, linger_}, [next](const value& answer) { next(&answer); });
         } else {
-            ask({"DEL", timeout}, next);
+            try_to({"DEL", timeout}, next);
         }
     }
     /// The first in the line of a fair lock looks for itself, or is dead.
     void call_next(const value& released) {
-        ask({"LINDEX", fair_queue(key()), "0"}, [this, released](const value& head) {
-            if (head.text.empty() || lingers()) {
+        try_to({"LINDEX", fair_queue(key()), "0"}, [this, released](const value* head) {
+            if (head == nullptr || head->text.empty() || lingers()) {
                 forget_record(released);
                 return;
             }
-            try_to({dialect_in_use().publish, fair_channel(key(), head.text), "0"},
-                   [this, released] { forget_record(released); });
+            try_to({dialect_in_use().publish, fair_channel(key(), head->text), "0"},
+                   [this, released](const value*) { forget_record(released); });
         });
     }
     void forget_record(const value& released) {
@@ -236,12 +239,12 @@ private:
             finish(reply);
             return;
         }
-        try_to({"HDEL", holds_key(key()), owner()}, [this, reply] { finish(reply); });
+        try_to({"HDEL", holds_key(key()), owner()}, [this, reply](const value*) { finish(reply); });
     }
     void leave_line() {
-        try_to({"LREM", fair_queue(key()), "1", owner()}, [this] {
-            try_to({"ZREM", fair_timeouts(key()), owner()}, [this] {
-                try_to({"HDEL", fair_wishes(key()), owner()}, [this] { gone(); });
+        try_to({"LREM", fair_queue(key()), "1", owner()}, [this](const value*) {
+            try_to({"ZREM", fair_timeouts(key()), owner()}, [this](const value*) {
+                try_to({"HDEL", fair_wishes(key()), owner()}, [this](const value*) { gone(); });
             });
         });
     }
@@ -249,7 +252,8 @@ private:
         ask({"LRANGE", lock_wishes(key()), "0", "-1"}, [this](const value& wishes) {
             for (const auto& wish : wishes.items) {
                 if (wish.text.starts_with(owner() + ' ')) {
-                    try_to({"LREM", lock_wishes(key()), "1", wish.text}, [this] { gone(); });
+                    try_to({"LREM", lock_wishes(key()), "1", wish.text},
+                           [this](const value*) { gone(); });
                     return;
                 }
             }

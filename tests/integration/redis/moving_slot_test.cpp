@@ -72,6 +72,47 @@ TEST_F(redis_moving_slot, the_last_reader_leaves_nothing_behind) {
         });
 }
 
+/// Asked again it would find nothing, and its caller would be told that the lock was lost.
+TEST_F(redis_moving_slot, a_reader_that_left_is_told_so_whatever_fails_afterwards) {
+    constexpr claim_terms reading{.mode = claim_mode::shared};
+    auto alice = join("alice", lock_kind::shared_mutex);
+    auto bob = join("bob", lock_kind::shared_mutex);
+    const auto name = fresh_name();
+    alice.hold(name, reading);
+    bob.hold(name, reading);
+    begin_move(name);
+    move(engines::redis::holds_key(name));
+    for (auto* const server : {from_, to_}) {
+        server->cli({"ACL", "SETUSER", "default", "-del"});
+    }
+
+    EXPECT_TRUE(released(alice.release(name, {.mode = claim_mode::shared})));
+
+    for (auto* const server : {from_, to_}) {
+        server->cli({"ACL", "SETUSER", "default", "+@all"});
+    }
+    finish_move();
+    EXPECT_TRUE(released(bob.release(name, {.mode = claim_mode::shared})));
+}
+
+TEST_F(redis_moving_slot, a_fair_lock_that_was_released_is_told_so_whatever_fails_afterwards) {
+    auto alice = join("alice", lock_kind::fair_mutex);
+    const auto name = fresh_name();
+    alice.hold(name);
+    begin_move(name);
+    move(engines::redis::holds_key(name));
+    for (auto* const server : {from_, to_}) {
+        server->cli({"ACL", "SETUSER", "default", "-lindex"});
+    }
+
+    EXPECT_TRUE(released(alice.release(name)));
+
+    for (auto* const server : {from_, to_}) {
+        server->cli({"ACL", "SETUSER", "default", "+@all"});
+    }
+    finish_move();
+}
+
 TEST_F(redis_moving_slot, permits_stay_and_all_of_them_are_free_afterwards) {
     constexpr claim_terms two{.mode = claim_mode::permit, .permits = 2, .limit = 3};
     constexpr claim_terms one{.mode = claim_mode::permit, .permits = 1, .limit = 3};
