@@ -32,6 +32,28 @@ TEST_F(redis_server_faults, a_holder_is_told_by_the_next_renewal_that_everything
     EXPECT_GT(mutex(client_, "stock").acquire().token(), before);
 }
 
+TEST_F(redis_server_faults, a_lease_that_was_flushed_is_not_created_again_by_its_conversion) {
+    client other{make_client()};
+    shared_mutex stock{client_, "stock", {.ttl = 60s}};
+    stock.lock_shared();
+    server_.cli({"FLUSHALL"});
+    shared_mutex(other, "stock").acquire().release();
+
+    EXPECT_EQ(error_of([&] { return stock.try_upgrade(); }), errc::lost);
+    EXPECT_FALSE(is_there("stock"));
+
+    shared_mutex written{client_, "written", {.ttl = 60s}};
+    written.lock();
+    server_.cli({"FLUSHALL"});
+    shared_mutex(other, "written").acquire().release();
+    EXPECT_EQ(error_of([&] {
+                  written.downgrade();
+                  return true;
+              }),
+              errc::lost);
+    EXPECT_FALSE(is_there("written"));
+}
+
 TEST_F(redis_server_faults, tokens_rise_for_those_who_have_not_noticed_the_flush) {
     mutex stock{client_, "stock"};
     fencing_token last{};
