@@ -459,7 +459,11 @@ void redis_engine::write_card(milliseconds ttl) {
         },
         {now + std::chrono::seconds{2}, caller::must_not_block},
         [this](const connection::result& result) {
-            if (result.error) {
+            // A card without an end would stay for ever.
+            const bool written =
+                !result.error && std::none_of(result.replies.begin(), result.replies.end(),
+                                              [](const value& reply) { return reply.is_error(); });
+            if (!written) {
                 card_due_.store(clock::time_point{});
             }
         });

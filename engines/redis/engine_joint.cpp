@@ -29,6 +29,9 @@ void redis_engine::acquire_all(std::vector<acquire_request> all, call how,
         if (!wrong) {
             wrong = check_request(one, promises_);
         }
+        if (!wrong) {
+            wrong = check_key(one.name, one.kind);
+        }
         keys.push_back(dialect_.key_of(one.name));
         longest = std::max(longest, one.ttl);
     }

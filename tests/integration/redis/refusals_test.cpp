@@ -95,6 +95,34 @@ TEST_F(redis_refusals, a_server_with_too_few_replicas_is_waited_for) {
     expect_work_goes_on();
 }
 
+TEST_F(redis_refusals, a_card_that_could_not_be_given_an_end_is_written_again) {
+    server_.cli({"ACL", "SETUSER", "default", "-pexpire"});
+    auto other = make_client();
+    std::string card;
+    ASSERT_TRUE(eventually([&] {
+        for (const auto& key : server_.ask({"KEYS", "holdfast_card:*"}).items) {
+            card = server_.ask({"PTTL", key.text}).integer == -1 ? key.text : card;
+        }
+        return !card.empty();
+    }));
+
+    server_.cli({"ACL", "SETUSER", "default", "+@all"});
+
+    EXPECT_TRUE(eventually([&] {
+        mutex(other, "another").acquire().release();
+        return server_.ask({"PTTL", card}).integer > 0;
+    }));
+}
+
+TEST_F(redis_refusals, a_name_that_is_for_what_is_known_about_locks_is_refused_among_others) {
+    for (const auto* const reserved : {"redisson_lock_queue:{x}", "holdfast_holds:{x}"}) {
+        multi_lock both{client_, {reserved, "another"}};
+        EXPECT_EQ(error_of([&] { return both.try_acquire(); }), errc::invalid_name) << reserved;
+        EXPECT_FALSE(is_there(reserved));
+    }
+    EXPECT_FALSE(is_there("another"));
+}
+
 TEST_F(redis_refusals, something_else_under_the_locks_name_is_not_touched) {
     server_.cli({"SET", "text", "precious"});
     server_.cli({"RPUSH", "list", "precious"});
