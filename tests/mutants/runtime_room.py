@@ -38,8 +38,8 @@ MUTANTS = [
         "lease_test.release_after_a_negative_time_is_a_release"),
     mutant(
         "src/runtime/session.cpp",
-        "held->set_loss(loss->why.code);",
-        "static_cast<void>(held);",
+        "held->second.itself->set_loss(loss->why.code);",
+        "static_cast<void>(held->second);",
         "A revoked lease says that it was revoked.",
         "holdfast_integration_tests loss_test.*"),
     mutant(
