@@ -28,6 +28,8 @@ class session;
 /// cannot fence one permit holder off from another. One call has at most 65 536 permits; more are
 /// refused with `errc::invalid_argument`.
 ///
+/// There is no line: a small request may be served before a large one that came earlier.
+///
 /// Permits are leases: they outlive the semaphore object and the thread that took them. A thread that
 /// waits for more permits than are left beside its own waits for itself.
 class semaphore {
