@@ -111,7 +111,10 @@ TEST_P(many_threads, are_all_served_although_many_give_up) {
                 try {
                     static_cast<void>(seats.try_acquire_for(std::chrono::milliseconds{number / 20}));
                 } catch (const std::system_error& error) {
-                    EXPECT_EQ(error.code(), errc::outcome_unknown);  // its time was up while it asked
+                    // Its time was up while it asked, or before the store had answered anybody.
+                    EXPECT_TRUE(error.code() == errc::outcome_unknown ||
+                                error.code() == errc::store_unavailable)
+                        << error.what();
                 }
                 return;
             }

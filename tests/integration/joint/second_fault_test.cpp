@@ -149,7 +149,6 @@ TEST_P(second_fault, leaves_nothing_behind) {
     const auto kinds = kinds_of_locks();
     // They mostly wait: many at a time.
     constexpr std::size_t at_once = 12;
-    std::vector<std::future<void>> crew;
     std::atomic<std::size_t> number{0};
     const auto work = [&] {
         for (auto mine = number++; mine < kinds.size() * faults.size() * faults.size();
@@ -166,6 +165,7 @@ TEST_P(second_fault, leaves_nothing_behind) {
             EXPECT_EQ(wrong, "") << kind.name << ": " << first.name << ", then " << second.name;
         }
     };
+    std::vector<std::future<void>> crew;
     for (std::size_t one = 0; one < at_once; ++one) {
         crew.push_back(std::async(std::launch::async, work));
     }
