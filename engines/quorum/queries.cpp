@@ -94,7 +94,7 @@ const failure shut_down{errc::shut_down, "the client has been shut down"};
     if (from.empty()) {
         return {};
     }
-    const failure refusal{errc::invalid_argument, "this is not where a list of a quorum goes on"};
+    failure refusal{errc::invalid_argument, "this is not where a list of a quorum goes on"};
     const auto colon = from.find(':');
     if (colon == std::string::npos) {
         return refusal;
