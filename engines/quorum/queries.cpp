@@ -53,6 +53,8 @@ struct listing {
     completion<list_reply> done;
     std::size_t member{};
     std::string cursor{};
+    /// So many members, the first ones, have listed what they know, or some of it, in earlier pages.
+    std::size_t listed_before{};
     list_reply reply{};
     std::size_t names_out{};
     std::size_t pages_left{};
@@ -280,6 +282,7 @@ void quorum_engine::list(list_request request, call how, completion<list_reply> 
     what->how = how;
     what->done = std::move(done);
     what->pages_left = 2 * members_.size();
+    what->listed_before = what->member + (what->cursor.empty() ? 0 : 1);
     list_page(what);
 }
 
@@ -324,10 +327,12 @@ void quorum_engine::list_page(const std::shared_ptr<listing>& what) {
     }
 }
 
-/// Looks at every name of a page on all members. What an earlier member knows too has been listed with
-/// that one, if it could list.
+/// Looks at every name of a page on all members. What is known to a member that could list in an
+/// earlier page was listed there. Of this page only the list itself tells: a member may have been
+/// granted the lock after it listed.
 void quorum_engine::list_names(const std::shared_ptr<listing>& what, const list_reply& page) {
     const auto member = what->member;
+    const auto before = std::min(what->listed_before, member);
     what->cursor = page.error ? "" : page.next;
     what->failures[member] = page.error;
     if (what->cursor.empty()) {
@@ -351,7 +356,7 @@ void quorum_engine::list_names(const std::shared_ptr<listing>& what, const list_
     for (const auto& lock : page.locks) {
         inspect_members(
             lock.name, {what->how.deadline, caller::must_not_block},
-            [this, what, member, looked_at](inspection& seen) {
+            [this, what, before, looked_at](inspection& seen) {
                 auto info = merge(seen.name, seen.answers);
                 {
                     const std::lock_guard guard{guard_};
@@ -359,7 +364,7 @@ void quorum_engine::list_names(const std::shared_ptr<listing>& what, const list_
                     bool listed = std::any_of(all.begin(), all.end(), [&](const lock_info& one) {
                         return one.name == seen.name;
                     });
-                    for (std::size_t earlier = 0; earlier < member; ++earlier) {
+                    for (std::size_t earlier = 0; earlier < before; ++earlier) {
                         listed =
                             listed || (!what->failures[earlier] && has_holders(seen.answers[earlier]));
                     }

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include <future>
 #include <quorum/stage.hpp>
 #include <set>
 
@@ -124,6 +125,28 @@ TEST_P(quorum_listing, a_place_to_go_on_that_it_did_not_name_is_refused) {
         const auto reply = store.list({.prefix = "", .from = from});
         EXPECT_EQ(reply.error.code, errc::invalid_argument) << from;
     }
+}
+
+class quorum_listing_of_three : public quorum_test {};
+
+TEST_F(quorum_listing_of_three, what_a_member_was_granted_after_it_had_listed_is_not_left_out) {
+    auto store = open();
+    ASSERT_TRUE(granted(store.acquire(claim_of(owner(1)))));
+    ASSERT_TRUE(eventually([&] { return holders_in(0).size() == 1; }));
+    const auto late = holders_in(0).front().owner;
+    ASSERT_TRUE(released(outsiders[0]->release(release_of(late))));
+
+    faults[1]->delay_next(call_kind::list);
+    auto listing = std::async(std::launch::async,
+                              [&] { return store.list({.prefix = "", .from = "", .limit = 10}); });
+    ASSERT_TRUE(eventually([&] { return faults[1]->calls(call_kind::list) == 1; }));
+    ASSERT_TRUE(granted(outsiders[0]->acquire(claim_of(late))));
+    faults[1]->let_go();
+
+    const auto reply = listing.get();
+    ASSERT_FALSE(reply.error) << reply.error.detail;
+    ASSERT_EQ(reply.locks.size(), 1U);
+    EXPECT_EQ(reply.locks[0].name, lock_name);
 }
 
 }  // namespace
