@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,11 +29,13 @@ struct unreleased {
     failure error;
 };
 
-/// A page of `client::list`.
+/// A page of `client::list`. It may have few locks, or none, and not be the last.
 struct lock_page {
     std::vector<lock_info> locks;
     /// Pass it on to get the next page; empty when there is none.
     std::string next;
+    /// Set when a part of the store does not answer: its locks are not in this page.
+    failure missing{};
 };
 
 /// A connection to a store, shared by any number of locks and threads.
@@ -45,11 +48,14 @@ struct lock_page {
 class client {
 public:
     /// The store named by `HOLDFAST_STORE`, or else `local:`, the embedded store of this host and
-    /// user.
+    /// user. A variable that is set but empty is refused (`errc::bad_configuration`).
     client();
+    /// The same store.
+    explicit client(const client_options& options);
     /// `memory:[name]` (this process), `local:[path]` (this host), `redis://…` (every host that uses
     /// it), `quorum:` and several of them.
-    /// Throws `std::system_error` with an `errc` when the store cannot be used.
+    /// Throws `std::system_error` with an `errc` when the store cannot be used; see also
+    /// `client_options::opening_patience`.
     explicit client(const std::string& store, const client_options& options = {});
     /// Several stores that hold locks together; see `holdfast/quorum.hpp`.
     explicit client(const quorum& stores, const client_options& options = {});
@@ -68,12 +74,20 @@ public:
 
     /// How many requests this client has sent to the store so far.
     [[nodiscard]] std::uint64_t requests() const noexcept;
+    /// How many events the observer was not told of because too many waited for it.
+    [[nodiscard]] std::uint64_t dropped_events() const noexcept;
 
-    [[nodiscard]] lock_info inspect(std::string_view name);
+    /// Takes at most `timeout` (more than zero; default: the client's `request_timeout`).
+    [[nodiscard]] lock_info inspect(std::string_view name,
+                                    std::optional<std::chrono::milliseconds> timeout = {});
+    /// Each page takes at most `timeout` (more than zero; default: the client's `request_timeout`).
     [[nodiscard]] lock_page list(std::string_view prefix = {}, std::string_view from = {},
-                                 std::size_t limit = 1000);
-    /// Takes the lock from a holder: only from the one named by owner and token, so a lock that
-    /// changed hands since it was looked at is left alone. False: it did.
+                                 std::size_t limit = 1000,
+                                 std::optional<std::chrono::milliseconds> timeout = {});
+    /// Takes the lock from a holder: only from the one named by owner and token, so a lock that went
+    /// to another process since it was looked at is left alone. False: it did. Threads of one process
+    /// that hand the lock over among themselves have one owner, and the store knows the first of their
+    /// tokens only: any of them names the thread that has the lock now.
     bool revoke(std::string_view name, const owner_id& owner, fencing_token token,
                 const std::string& reason);
 
@@ -83,7 +97,7 @@ public:
     /// Ends all waiting with `errc::shut_down`, tells every lease (`lost()`), gives everything back.
     /// Returns what could not be given back by then; ttls will free that. A thread whose request the
     /// store does not answer returns when its request times out, possibly after this call.
-    /// The second time it does nothing.
+    /// With a `timeout` of zero or less it waits for nothing. The second time it does nothing.
     std::vector<unreleased> shutdown(std::chrono::milliseconds timeout);
 
     /// For the library.

@@ -184,10 +184,16 @@ struct list_request {
     std::size_t limit{1000};
 };
 
+/// A page may have fewer locks than there is room for, or none, and not be the last: a store that has
+/// many other things to go through stops in time.
 struct list_reply {
     std::vector<lock_info> locks;
+    /// Empty after the last page.
     std::string next;
     failure error{};
+    /// Not an error: why locks that may exist are not in this page (a part of the store does not
+    /// answer).
+    failure missing{};
 };
 
 /// Removes the hold of `owner` whose first token is `token`, and only that.
@@ -204,16 +210,18 @@ struct revoke_reply {
     failure error{};
 };
 
-/// A latch is a counter under a name. A latch that is not there counts zero.
+/// A latch is a counter under a name. A latch that is not there counts zero. One that opened is known
+/// for `opened_latch_known`, so that a latch that opened differs from one that the store lost, and from
+/// one whose lifetime ended.
 struct latch_request {
     enum class operation : std::uint8_t {
         read,
-        set,         ///< to `count`, only when the latch is not there
-        count_down,  ///< by `count`, down to zero at most; at zero the latch is gone
+        set,         ///< to `count`, only when the latch is not there or open
+        count_down,  ///< by `count`, down to zero at most; at zero the latch is open
     } what{operation::read};
     std::string name;
     std::uint32_t count{};
-    /// set: an abandoned latch disappears after this long.
+    /// set: after this long the store forgets the latch.
     std::chrono::milliseconds lifetime{};
     /// Makes a re-sent `set` or `count_down` count once.
     owner_id request;
@@ -225,7 +233,13 @@ struct latch_reply {
     /// set: whether this call made it.
     bool applied{};
     failure error{};
+    /// The latch was set through holdfast and counts, or it opened not long ago. False for one that is
+    /// not there, and for one that a program without holdfast has set.
+    bool known{};
 };
+
+/// Longer than a waiter goes without a look at the store.
+constexpr std::chrono::minutes opened_latch_known{2};
 
 struct examine_reply {
     std::vector<finding> findings;
@@ -266,6 +280,8 @@ struct turn_grant {
 struct client_identity {
     owner_id client;
     holder_card card;
+    /// The client takes nothing: a store that is not there is not made for it.
+    bool only_looks{};
 };
 
 /// Calls back into the client. Set once, before the first request; may be called from any thread
@@ -280,6 +296,9 @@ struct client_callbacks {
     std::function<void(const std::string& name, const owner_id& owner,
                        const std::optional<turn_grant>& granted)>
         turn_of{};
+    /// The store refuses something that locks work without, but less well: a permission to be told of
+    /// releases, for example. Once for each such thing.
+    std::function<void(const failure& why)> degraded{};
 };
 
 /// The one store, among those an address may lead to, that answers for a name.

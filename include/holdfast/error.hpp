@@ -15,7 +15,8 @@ enum class errc {
     store_unavailable,
     /// The request was sent and no answer came; the store may or may not have acted on it.
     outcome_unknown,
-    /// The lease is over: its deadline passed, or the store no longer knows it.
+    /// The lease is over: its deadline passed, or the store no longer knows it. Or a latch that was
+    /// waited for is gone without having opened.
     lost,
     /// Somebody released the lock by force.
     revoked,

@@ -14,8 +14,16 @@ namespace holdfast {
 enum class claim_mode : std::uint8_t { exclusive, shared, permit };
 
 /// Which of the public classes a name belongs to. Stores that other libraries use too keep each kind
-/// in a layout of its own; a name must be used for one kind only.
-enum class lock_kind : std::uint8_t { mutex, fair_mutex, shared_mutex, semaphore, latch };
+/// in a layout of its own; a name must be used for one kind only. `mixed_mutex` is a `shared_mutex`
+/// that waits while the name is in use as a `mutex`: see `other_kinds`.
+enum class lock_kind : std::uint8_t { mutex, fair_mutex, shared_mutex, semaphore, latch, mixed_mutex };
+
+/// What a `shared_mutex` does while its name is in use as a `mutex`, in a store that keeps the two
+/// apart (Redis).
+enum class other_kinds : std::uint8_t {
+    refuse,  ///< fails with `errc::wrong_kind`
+    wait,    ///< waits until it is free, as for any other holder
+};
 
 /// What a client tells about itself, so that somebody on call knows whom to ask.
 struct holder_card {
@@ -25,7 +33,7 @@ struct holder_card {
     std::string label;
 };
 
-/// Whether the process behind a hold is there. Only stores on this host can tell.
+/// Whether the process behind a hold is there. Known only of processes of this host.
 enum class liveness : std::uint8_t { unknown, alive, dead };
 
 struct holder_info {
@@ -54,11 +62,23 @@ struct revocation_info {
     std::chrono::system_clock::time_point at;
 };
 
-/// One name in the store. No holders means free.
+/// What a name is in use as, also while nobody holds it: a store that keeps the counter of a semaphore
+/// or a latch (Redis) refuses every other kind under that name (`errc::wrong_kind`).
+enum class name_kind : std::uint8_t {
+    lock,  ///< a lock, or nothing so far
+    semaphore,
+    latch,
+    counter,  ///< a semaphore or a latch of another library, nobody can tell which
+};
+
+/// One name in the store. A `name_kind::lock` without holders is free.
 struct lock_info {
     std::string name;
     std::vector<holder_info> holders;
-    /// The permit limit of a semaphore, 0 for a lock.
+    name_kind kind{name_kind::lock};
+    /// The permits of a semaphore that are free, or what a latch counts, where the store keeps that.
+    std::optional<std::int64_t> count;
+    /// The permit limit of a semaphore, 0 for a lock, or if it is not known.
     std::uint32_t limit{};
     /// How many waiters the store knows of, if it counts them.
     std::optional<std::uint32_t> waiters;
@@ -67,7 +87,12 @@ struct lock_info {
 
 /// Something about a store that those who rely on it should know.
 struct finding {
-    enum class severity : std::uint8_t { fact, warning } level{severity::fact};
+    enum class severity : std::uint8_t {
+        fact,
+        advice,  ///< could be better; locks are as safe as the documentation says
+        warning,
+        unchecked,  ///< could not be looked at; the text says why
+    } level{severity::fact};
     /// Which of the store's servers it is about; empty when there is only one.
     std::string server;
     std::string text;

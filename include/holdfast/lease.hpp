@@ -75,16 +75,21 @@ public:
     /// no lock; they share it, so keep them short. A token taken from here is never late: if the
     /// deadline has passed, it is already triggered.
     [[nodiscard]] std::stop_token lost() const noexcept;
-    /// Why, or no error while it is held.
+    /// Why, or no error while it is held. Still says so after a `release` that was `already_lost`.
     [[nodiscard]] std::error_code loss_reason() const noexcept;
-    /// Throws `std::system_error` when the lease is lost.
+    /// The same in words: who revoked it and for what reason, or what the client saw. Empty while it
+    /// is held, and until the client's thread has noticed a deadline that has just passed.
+    [[nodiscard]] std::string loss_detail() const;
+    /// Throws `std::system_error` when the lease is lost, with `loss_detail` in its text.
     void check() const;
 
-    /// Gives the lock back. Empty afterwards. On an empty lease: `already_lost`.
+    /// Gives the lock back. Empty afterwards, but for `loss_reason` and `loss_detail` of a lease that
+    /// was lost. On an empty lease: `already_lost`.
     release_outcome release() noexcept;
     /// Gives the lease up, but the store keeps the name taken until `after` from now, whatever
-    /// becomes of this process ("not again within five minutes").
-    release_outcome release_after(std::chrono::milliseconds after) noexcept;
+    /// becomes of this process ("not again within five minutes"). Less than zero, or more than the
+    /// store's `maximum_ttl`: throws `errc::invalid_argument`, and the lease is kept.
+    release_outcome release_after(std::chrono::milliseconds after);
 
     /// For the library.
     explicit lease(std::shared_ptr<detail::hold> hold) noexcept;

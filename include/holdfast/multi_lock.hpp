@@ -73,7 +73,8 @@ public:
 
     /// Triggered once, when the first of them is lost. See `lease::lost`.
     [[nodiscard]] std::stop_token lost() const noexcept;
-    /// Why the first that is lost is so, or no error while all are held.
+    /// Why the first that is lost is so, or no error while all are held. Still says so after a
+    /// `release` that found one `already_lost`.
     [[nodiscard]] std::error_code loss_reason() const noexcept;
     /// Throws `std::system_error` that names the lock when any of them is lost.
     void check() const;
@@ -94,7 +95,7 @@ private:
 ///
 ///             │ all free     │ some held by somebody        │ held, and any of them lost
 ///     lock    │ all held     │ waits; holds those before it │ (as free, once the stores agree)
-///     unlock  │ assertion    │ all free                     │ forgets it; the others are free
+///     unlock  │ aborts       │ all free                     │ forgets it; the others are free
 ///
 /// No deadlock: names are sorted (by the store's identity, then by name), doubles are dropped, and
 /// somebody who waits for one holds only names before it. So any number of multi-locks, in any order of

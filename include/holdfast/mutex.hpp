@@ -28,7 +28,7 @@ class session;
 ///
 ///             │ free        │ held by somebody      │ held, and lost
 ///     lock    │ held        │ waits                 │ (as free, once the store agrees)
-///     unlock  │ assertion   │ free                  │ forgets it; observers hear `lost`
+///     unlock  │ aborts      │ free                  │ forgets it; observers hear `lost`
 ///
 /// Not re-entrant: a thread that locks twice waits for itself. Threads waiting for one name in one
 /// process are served in order (one that comes while the first of them wakes up may go before it, a

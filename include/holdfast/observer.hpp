@@ -17,13 +17,15 @@ enum class event_kind : std::uint8_t {
     not_acquired,  ///< busy until the deadline, cancelled, or failed (see error)
     handed_over,   ///< acquired from another thread of this process
     released,
-    release_unconfirmed,  ///< the store did not answer; the ttl will free it
+    release_unconfirmed,  ///< the store did not answer, or refused; tried again until the ttl frees it
     renewed,
     renewal_failed,
     jeopardy,
     lost,
+    degraded,  ///< the store refuses something that locks work without, but less well (see error)
 };
 
+/// The enumerator's name: `release_unconfirmed`.
 [[nodiscard]] std::string_view to_string(event_kind kind) noexcept;
 
 struct event {
@@ -38,9 +40,9 @@ struct event {
 
 /// Sees what a client does, for logs and metrics. Called on a thread that does nothing else, one event
 /// at a time, with no lock held. A slow observer delays nobody, `lost()` and `shutdown` included:
-/// beyond 4096 waiting events new ones are dropped, and `shutdown` drops what it could not deliver
-/// within half a second. A call that is under way then may end after the client is gone; no other
-/// follows it.
+/// beyond 4096 waiting events new ones are dropped (`client::dropped_events`), and `shutdown` drops
+/// what it could not deliver within half a second. A call that is under way then may end after the
+/// client is gone; no other follows it.
 class observer {
 public:
     virtual ~observer() = default;

@@ -69,6 +69,10 @@ struct client_options {
     std::chrono::milliseconds request_timeout{std::chrono::seconds{2}};
     /// How long a call without a deadline goes on trying while the store cannot be reached.
     std::chrono::milliseconds outage_patience{std::chrono::seconds{10}};
+    /// How long making the client goes on trying while the store cannot be reached: a server that is
+    /// starting, sentinels without a master, a cluster that is not formed, too few members of a quorum.
+    /// A refusal (password, TLS, address) ends it at once. Zero: one attempt.
+    std::chrono::milliseconds opening_patience{};
     /// Threads of one process hand a lock to each other, without asking the store, at
     /// most this often and for this long before other processes get their chance.
     std::uint32_t handover_count{128};

@@ -9,6 +9,7 @@
 #include <holdfast/clock.hpp>
 #include <holdfast/detail/deadline.hpp>
 #include <holdfast/detail/facade.hpp>
+#include <holdfast/info.hpp>
 #include <holdfast/lease.hpp>
 #include <holdfast/options.hpp>
 
@@ -33,12 +34,18 @@ class session;
 /// There is no upgrade that waits: two readers that wait to be the only one would wait forever.
 /// A writer gets a new, larger token; a downgraded writer keeps its token.
 ///
-/// Misuse, threads and errors: as with `mutex`, for readers and writers alike. A thread that reads and
-/// wants to write, or the other way round, waits for itself. `downgrade` and `try_upgrade` without a
-/// hold abort.
+/// Misuse, threads and errors: as with `mutex`, for readers and writers alike. Besides:
+///     a reader that wants to write,    waits for itself
+///     or the other way round
+///     converted without a hold of      aborts, whatever other threads hold: nobody converts a lock
+///     this thread                      that another thread relies on
+///     released by another thread       the conversion throws `errc::lost`; the lock is given back
+///     during its conversion
+///     converted by two threads         cannot happen: a hold belongs to the thread that locked
 class shared_mutex {
 public:
-    shared_mutex(client& owner, std::string name, lease_options options = {});
+    shared_mutex(client& owner, std::string name, lease_options options = {},
+                 other_kinds others = other_kinds::refuse);
     shared_mutex(const shared_mutex&) = delete;
     shared_mutex& operator=(const shared_mutex&) = delete;
     ~shared_mutex();
@@ -72,7 +79,8 @@ public:
     void unlock_shared() noexcept;
 
     /// The writer (this thread's `lock`) becomes a reader; call `unlock_shared` at the end. Nobody
-    /// writes in between. Throws when the hold is lost.
+    /// writes in between. Throws when the hold is lost, or nothing was changed. A store that does not
+    /// answer may keep other readers out until the end.
     void downgrade();
     /// The reader (this thread's `lock_shared`) becomes the writer if it is the only reader; then call
     /// `unlock` at the end. Throws when the hold is lost.
@@ -111,6 +119,7 @@ private:
     std::shared_ptr<detail::session> session_;
     std::string name_;
     lease_options options_;
+    lock_kind kind_;
     detail::facade_holds writers_;
     detail::facade_holds readers_;
 };

@@ -31,8 +31,9 @@ class client;
 /// and given back, as with `mutex`. Thread safety: all functions may be called from any thread.
 class striped_mutex {
 public:
-    /// No I/O. Throws `std::system_error` when the name or the options make no sense, or there are no
-    /// stripes.
+    /// No I/O. Every stripe is a `mutex` in memory, some hundred bytes with its name. Throws
+    /// `std::system_error` when the name or the options make no sense, and `invalid_argument` for no
+    /// stripes or more than 1 048 576.
     striped_mutex(client& owner, std::string name, std::size_t stripes,
                   const lease_options& options = {});
     striped_mutex(const striped_mutex&) = delete;

@@ -1,11 +1,14 @@
 #include <holdfast/client.hpp>
 
 #include <core/names.hpp>
+#include <holdfast/detail/deadline.hpp>
 #include <holdfast/quorum.hpp>
 #include <runtime/session.hpp>
 
 #include <algorithm>
 #include <cstdlib>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 namespace holdfast {
@@ -14,9 +17,20 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// Empty when it is not set. Set but empty is refused: a deployment that forgot a value must not end up
+/// with a store that nobody shares.
+[[nodiscard]] std::string environment(const char* variable) {
+    const char* const value = std::getenv(variable);
+    if (value != nullptr && *value == '\0') {
+        failure{errc::bad_configuration, "give it a value, or unset it"}.raise(std::string{variable} +
+                                                                               " is set, but empty");
+    }
+    return value == nullptr ? std::string{} : std::string{value};
+}
+
 [[nodiscard]] std::string default_store() {
-    const char* chosen = std::getenv("HOLDFAST_STORE");
-    return chosen != nullptr && *chosen != '\0' ? chosen : "local:";
+    const auto chosen = environment("HOLDFAST_STORE");
+    return chosen.empty() ? "local:" : chosen;
 }
 
 [[nodiscard]] std::string_view text(scope reach) {
@@ -33,8 +47,8 @@ using namespace std::chrono_literals;
 
 /// What `HOLDFAST_REQUIRE` asks for: an operator may demand more than a program does, never less.
 [[nodiscard]] scope required_by_environment() {
-    const char* const wanted = std::getenv("HOLDFAST_REQUIRE");
-    if (wanted == nullptr || *wanted == '\0') {
+    const auto wanted = environment("HOLDFAST_REQUIRE");
+    if (wanted.empty()) {
         return scope::process;
     }
     for (const auto reach : {scope::process, scope::host, scope::fleet}) {
@@ -46,12 +60,48 @@ using namespace std::chrono_literals;
                                                                            core::quote_name(wanted));
 }
 
+/// Where no thread or timer can be had, the system says so in its own codes.
+template <class Start>
+auto in_our_words(const Start& start) {
+    try {
+        return start();
+    } catch (const std::system_error& error) {
+        if (error.code().category() == error_category()) {
+            throw;
+        }
+        failure{errc::store_unavailable,
+                std::string{"a thread or a descriptor could not be had: "} + error.what()}
+            .raise("client");
+    }
+}
+
+/// Before a store is opened with them.
+void check(const client_options& options) {
+    const auto refuse = [](const std::string& option, std::chrono::milliseconds given) {
+        failure{errc::invalid_argument, "it cannot be " + std::to_string(given.count()) + " ms"}.raise(
+            "client_options::" + option);
+    };
+    if (options.request_timeout <= 0ms) {
+        refuse("request_timeout", options.request_timeout);
+    }
+    if (options.outage_patience < 0ms) {
+        refuse("outage_patience", options.outage_patience);
+    }
+    if (options.opening_patience < 0ms) {
+        refuse("opening_patience", options.opening_patience);
+    }
+    if (options.handover_time < 0ms) {
+        refuse("handover_time", options.handover_time);
+    }
+}
+
 [[nodiscard]] std::shared_ptr<detail::session> make_session(std::unique_ptr<engines::engine> engine,
                                                             const engines::client_identity& identity,
                                                             const client_options& options) {
     if (!engine) {
         failure{errc::invalid_argument, "there is no engine"}.raise("client");
     }
+    check(options);
     const auto& promises = engine->promises();
     const auto required = std::max(options.require, required_by_environment());
     if (promises.reach < required) {
@@ -60,26 +110,48 @@ using namespace std::chrono_literals;
                                              " is required; use a store that all hosts share"}
             .raise("store " + engine->address());
     }
-    if (options.request_timeout <= 0ms || options.outage_patience < 0ms ||
-        options.handover_time < 0ms) {
-        failure{errc::invalid_argument, "the client's timeouts must be positive"}.raise(
-            "store " + engine->address());
-    }
     auto session = std::make_shared<detail::session>(std::move(engine), identity, options);
-    session->start();
+    in_our_words([&] { session->start(); });
     return session;
+}
+
+/// Tries again while the store cannot be reached, until the patience is over.
+template <class Open>
+[[nodiscard]] std::unique_ptr<engines::engine> open_patiently(const Open& open,
+                                                              std::chrono::milliseconds patience) {
+    const auto deadline = detail::deadline_after(patience);
+    for (std::chrono::milliseconds pause{50};;
+         pause = std::min<std::chrono::milliseconds>(2 * pause, 1s)) {
+        try {
+            return in_our_words(open);
+        } catch (const std::system_error& error) {
+            const bool passing =
+                error.code() == errc::store_unavailable || error.code() == errc::outcome_unknown;
+            if (!passing || clock::now() >= deadline) {
+                throw;
+            }
+        }
+        std::this_thread::sleep_for(
+            std::min<clock::duration>(pause, std::max<clock::duration>(deadline - clock::now(), 0ms)));
+    }
 }
 
 [[nodiscard]] std::shared_ptr<detail::session> open_session(const std::string& store,
                                                             const client_options& options) {
+    check(options);
     const auto identity = engines::make_identity(options.label);
-    return make_session(engines::open(store, identity), identity, options);
+    return make_session(
+        open_patiently([&] { return engines::open(store, identity); }, options.opening_patience),
+        identity, options);
 }
 
 [[nodiscard]] std::shared_ptr<detail::session> open_session(const quorum& stores,
                                                             const client_options& options) {
+    check(options);
     const auto identity = engines::make_identity(options.label);
-    return make_session(engines::open_quorum(stores, identity), identity, options);
+    return make_session(open_patiently([&] { return engines::open_quorum(stores, identity); },
+                                       options.opening_patience),
+                        identity, options);
 }
 
 /// Sessions that a forked child inherited. Their threads do not exist here, so nothing may be
@@ -91,7 +163,9 @@ void keep_forever(std::shared_ptr<detail::session> inherited) {
 
 }  // namespace
 
-client::client() : client{default_store()} {}
+client::client() : client{client_options{}} {}
+
+client::client(const client_options& options) : client{default_store(), options} {}
 
 client::client(const std::string& store, const client_options& options)
     : session_{open_session(store, options)} {}
@@ -123,31 +197,55 @@ std::uint64_t client::requests() const noexcept {
     return session_->requests();
 }
 
-lock_info client::inspect(std::string_view name) {
-    auto reply = session_->inspect(std::string{name});
+std::uint64_t client::dropped_events() const noexcept {
+    return session_->dropped_events();
+}
+
+lock_info client::inspect(std::string_view name, std::optional<std::chrono::milliseconds> timeout) {
+    auto reply = session_->inspect(std::string{name}, timeout);
     if (reply.error) {
         reply.error.raise("cannot inspect " + core::quote_name(name) + " on " + store());
     }
     return std::move(reply.info);
 }
 
-lock_page client::list(std::string_view prefix, std::string_view from, std::size_t limit) {
-    auto reply = session_->list({std::string{prefix}, std::string{from}, limit});
+lock_page client::list(std::string_view prefix, std::string_view from, std::size_t limit,
+                       std::optional<std::chrono::milliseconds> timeout) {
+    if (timeout && *timeout <= 0ms) {
+        failure{errc::invalid_argument,
+                "the timeout cannot be " + std::to_string(timeout->count()) + " ms"}
+            .raise("cannot list locks on " + store());
+    }
+    auto reply = session_->list({std::string{prefix}, std::string{from}, limit}, timeout);
     if (reply.error) {
         reply.error.raise("cannot list locks on " + store());
     }
-    return {std::move(reply.locks), std::move(reply.next)};
+    return {std::move(reply.locks), std::move(reply.next), std::move(reply.missing)};
 }
 
 bool client::revoke(std::string_view name, const owner_id& owner, fencing_token token,
                     const std::string& reason) {
     const auto& card = session_->identity().card;
     const auto actor = card.program + " on " + card.host + ", pid " + std::to_string(card.pid);
-    const auto reply = session_->revoke({std::string{name}, owner, token, actor, reason});
-    if (reply.error) {
-        reply.error.raise("cannot release " + core::quote_name(name) + " on " + store());
+    const auto revoke_from = [&](fencing_token first) {
+        const auto reply = session_->revoke({std::string{name}, owner, first, actor, reason});
+        if (reply.error) {
+            reply.error.raise("cannot release " + core::quote_name(name) + " on " + store());
+        }
+        return reply.result == engines::revoke_reply::outcome::revoked;
+    };
+    if (revoke_from(token)) {
+        return true;
     }
-    return reply.result == engines::revoke_reply::outcome::revoked;
+    // A thread that was handed the lock has a later token of the tenure than the first, by which the
+    // store knows it.
+    for (const auto& holder : inspect(name).holders) {
+        if (holder.owner == owner && holder.token < token &&
+            token.value - holder.token.value < holder.token_count) {
+            return revoke_from(holder.token);
+        }
+    }
+    return false;
 }
 
 std::vector<finding> client::examine() {

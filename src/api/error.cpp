@@ -39,13 +39,13 @@ public:
             case errc::forked:
                 return "client used after fork";
             case errc::shut_down:
-                return "client shut down";
+                return "shut down";
             case errc::cancelled:
                 return "cancelled";
             case errc::store_error:
                 return "store error";
         }
-        return "unknown holdfast error " + std::to_string(value);
+        return value == 0 ? "no error" : "unknown holdfast error " + std::to_string(value);
     }
 
     [[nodiscard]] std::error_condition default_error_condition(int value) const noexcept override {
@@ -84,7 +84,17 @@ std::error_code make_error_code(errc code) noexcept {
 }
 
 void failure::raise(const std::string& what) const {
-    throw std::system_error{code, detail.empty() ? what : what + ": " + detail};
+    // An address such as `memory:` ends in the colon that follows it.
+    std::string text = what.ends_with(':') ? what.substr(0, what.size() - 1) : what;
+    if (!detail.empty()) {
+        text += ": " + detail;
+    }
+    // The detail may be the text of another error, which ends in the same words.
+    const std::string words = ": " + make_error_code(code).message();
+    while (text.ends_with(words)) {
+        text.resize(text.size() - words.size());
+    }
+    throw std::system_error{code, text};
 }
 
 }  // namespace holdfast

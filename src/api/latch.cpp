@@ -1,6 +1,7 @@
 #include <holdfast/latch.hpp>
 
 #include <api/request.hpp>
+#include <core/duration_text.hpp>
 #include <core/names.hpp>
 #include <holdfast/client.hpp>
 
@@ -28,6 +29,10 @@ engines::latch_reply ask(detail::session& where, engines::latch_request request)
 }  // namespace
 
 latch::latch(client& owner, std::string name) : session_{owner.shared()}, name_{std::move(name)} {
+    if (name_.empty()) {
+        failure{errc::invalid_name, "a latch needs a name; this one is empty"}.raise(
+            "on " + session_->address());
+    }
     if (const auto wrong = core::check_name(name_)) {
         wrong.raise("on " + session_->address());
     }
@@ -41,9 +46,17 @@ latch::latch(client& owner, std::string name) : session_{owner.shared()}, name_{
 latch::~latch() = default;
 
 bool latch::try_set(std::uint32_t count, std::chrono::milliseconds lifetime) {
-    if (lifetime < session_->promises().minimum_ttl || lifetime > session_->promises().maximum_ttl) {
-        failure{errc::invalid_argument,
-                "a lifetime of " + std::to_string(lifetime.count()) + " ms is out of range"}
+    if (count == 0) {
+        failure{errc::invalid_argument, "it must count from at least 1"}.raise(
+            describe(*session_, name_));
+    }
+    const auto shortest = session_->promises().minimum_ttl;
+    const auto longest = session_->promises().maximum_ttl;
+    if (lifetime <= std::chrono::milliseconds{0} || lifetime < shortest || lifetime > longest) {
+        failure{errc::invalid_argument, "a lifetime of " + core::duration_text(lifetime) +
+                                            " is out of range; this store takes " +
+                                            core::duration_text(shortest) + " to " +
+                                            core::duration_text(longest)}
             .raise(describe(*session_, name_));
     }
     return ask(*session_, {operation::set, name_, count, lifetime, {}}).applied;
@@ -65,8 +78,19 @@ bool latch::wait(std::stop_token stop) const {
     return wait_until(clock::now() + detail::longest_wait, std::move(stop));
 }
 
+void latch::arrive_and_wait(std::uint32_t by) {
+    const auto arrived = ask(*session_, {operation::count_down, name_, by, {}, {}});
+    if (arrived.count > 0) {
+        const auto wrong =
+            session_->wait_for_latch(name_, clock::now() + detail::longest_wait, {}, arrived.known);
+        if (wrong) {
+            wrong.raise(describe(*session_, name_));
+        }
+    }
+}
+
 bool latch::wait_until(clock::time_point deadline, std::stop_token stop) const {
-    const auto wrong = session_->wait_for_latch(name_, deadline, stop);
+    const auto wrong = session_->wait_for_latch(name_, deadline, stop, false);
     if (wrong && wrong.code != errc::busy && wrong.code != errc::cancelled) {
         wrong.raise(describe(*session_, name_));
     }

@@ -2,6 +2,7 @@
 
 #include <api/request.hpp>
 
+#include <string>
 #include <utility>
 
 namespace holdfast {
@@ -54,7 +55,8 @@ std::stop_token detail::hold::lost() const noexcept {
         }
     }
     // Looked at after the source is there: a loss that is told now either finds it, or is seen here.
-    if (source->stop_requested() || loss() == errc{}) {
+    if (source->stop_requested() || threading::planted("a loss is not looked for") ||
+        loss() == errc{}) {
         return source->get_token();
     }
     // Over by the clock, but the notifier has not come round to it: do not make the caller wait.
@@ -71,6 +73,27 @@ void detail::hold::tell_loss() noexcept {
         source->request_stop();
     }
 }
+
+namespace {
+
+/// Nothing once it was given back: what is kept then is for `loss_reason` and `loss_detail` alone.
+[[nodiscard]] const detail::hold* current(const std::shared_ptr<detail::hold>& hold) noexcept {
+    return hold && !hold->given_back() ? hold.get() : nullptr;
+}
+
+/// Keeps a hold that was lost before, so that its holder can still ask why.
+release_outcome give_back(std::shared_ptr<detail::hold>& hold,
+                          std::chrono::milliseconds linger) noexcept {
+    const auto outcome = hold->from()->release(*hold, linger);
+    if (outcome != release_outcome::already_lost) {
+        hold.reset();
+    } else if (hold->loss() == errc{}) {
+        hold->set_loss(errc::lost, "the store no longer had it when it was released");
+    }
+    return outcome;
+}
+
+}  // namespace
 
 lease::lease() noexcept = default;
 lease::lease(std::shared_ptr<detail::hold> hold) noexcept : hold_{std::move(hold)} {}
@@ -89,28 +112,34 @@ lease::~lease() {
 }
 
 lease::operator bool() const noexcept {
-    return hold_ && hold_->loss() == errc{};
+    const auto* const held = current(hold_);
+    return held != nullptr && held->loss() == errc{};
 }
 
 const std::string& lease::name() const noexcept {
     static const std::string none;
-    return hold_ ? hold_->name() : none;
+    const auto* const held = current(hold_);
+    return held != nullptr ? held->name() : none;
 }
 
 fencing_token lease::token() const noexcept {
-    return hold_ ? hold_->token() : fencing_token{};
+    const auto* const held = current(hold_);
+    return held != nullptr ? held->token() : fencing_token{};
 }
 
 owner_id lease::owner() const noexcept {
-    return hold_ ? hold_->owner() : owner_id{};
+    const auto* const held = current(hold_);
+    return held != nullptr ? held->owner() : owner_id{};
 }
 
 clock::time_point lease::valid_until() const noexcept {
-    return hold_ ? hold_->valid_until() : clock::time_point{};
+    const auto* const held = current(hold_);
+    return held != nullptr ? held->valid_until() : clock::time_point{};
 }
 
 std::chrono::nanoseconds lease::remaining() const noexcept {
-    return hold_ ? hold_->remaining() : std::chrono::nanoseconds::zero();
+    const auto* const held = current(hold_);
+    return held != nullptr ? held->remaining() : std::chrono::nanoseconds::zero();
 }
 
 bool lease::at_risk() const noexcept {
@@ -118,7 +147,8 @@ bool lease::at_risk() const noexcept {
 }
 
 std::stop_token lease::lost() const noexcept {
-    return hold_ ? hold_->lost() : std::stop_token{};
+    const auto* const held = current(hold_);
+    return held != nullptr ? held->lost() : std::stop_token{};
 }
 
 std::error_code lease::loss_reason() const noexcept {
@@ -126,23 +156,35 @@ std::error_code lease::loss_reason() const noexcept {
     return why == errc{} ? std::error_code{} : make_error_code(why);
 }
 
+std::string lease::loss_detail() const {
+    return hold_ ? hold_->loss_detail() : std::string{};
+}
+
 void lease::check() const {
-    if (!hold_) {
+    if (current(hold_) == nullptr) {
         failure{errc::lost, "this lease is empty"}.raise("lease");
     }
     if (const auto why = hold_->loss(); why != errc{}) {
-        failure{why, "do not touch what it protects any more"}.raise(
+        failure{why, detail::with_reason(*hold_, "do not touch what it protects any more")}.raise(
             detail::describe(*hold_->from(), hold_->name()));
     }
 }
 
 release_outcome lease::release() noexcept {
-    return release_after(std::chrono::milliseconds::zero());
+    return current(hold_) != nullptr ? give_back(hold_, {}) : release_outcome::already_lost;
 }
 
-release_outcome lease::release_after(std::chrono::milliseconds after) noexcept {
-    const auto held = std::exchange(hold_, nullptr);
-    return held ? held->from()->release(*held, after) : release_outcome::already_lost;
+release_outcome lease::release_after(std::chrono::milliseconds after) {
+    if (current(hold_) == nullptr) {
+        return release_outcome::already_lost;
+    }
+    const auto longest = hold_->from()->promises().maximum_ttl;
+    if (after < std::chrono::milliseconds{0} || after > longest) {
+        failure{errc::invalid_argument, "it cannot be kept taken for " + std::to_string(after.count()) +
+                                            " ms; from 0 to " + std::to_string(longest.count()) + " ms"}
+            .raise(detail::describe(*hold_->from(), hold_->name()));
+    }
+    return give_back(hold_, after);
 }
 
 }  // namespace holdfast

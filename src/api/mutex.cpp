@@ -51,7 +51,8 @@ bool mutex::lock_until(clock::time_point deadline) {
 void mutex::unlock() noexcept {
     const auto taken = holds_.take();
     if (!taken) {
-        detail::programming_error("mutex::unlock without a lock");
+        detail::programming_error(kind_ == lock_kind::fair_mutex ? "fair_mutex::unlock without a lock"
+                                                                 : "mutex::unlock without a lock");
     }
     session_->release(*taken, {});
 }
@@ -93,8 +94,9 @@ fair_mutex::fair_mutex(client& owner, std::string name, lease_options options)
     : mutex{owner, std::move(name), options, lock_kind::fair_mutex} {
     const auto& store = *owner.shared();
     if (!store.promises().fair) {
-        failure{errc::guarantee_not_met, "this store keeps no line of waiters"}.raise(
-            detail::describe(store, this->name()));
+        failure{errc::guarantee_not_met,
+                "this store keeps no line of waiters; only Redis does, and no quorum: use a mutex here"}
+            .raise(detail::describe(store, this->name()));
     }
 }
 

@@ -26,6 +26,11 @@ std::string describe(const session& where, std::string_view name) {
     return "lock " + core::quote_name(name) + " on " + where.address();
 }
 
+std::string with_reason(const hold& lost, const std::string& advice) {
+    const auto reason = lost.loss_detail();
+    return reason.empty() ? advice : reason + "; " + advice;
+}
+
 void check(const session& where, std::string_view name, const lease_options& options) {
     if (const auto wrong = core::check_name(name)) {
         wrong.raise("on " + where.address());

@@ -49,6 +49,8 @@ struct patience {
 
 /// "lock "x" on store": what every error begins with.
 [[nodiscard]] std::string describe(const session& where, std::string_view name);
+/// Why a hold was lost, as far as the store said so, and what to do.
+[[nodiscard]] std::string with_reason(const hold& lost, const std::string& advice);
 
 /// For mistakes of the program's, in every kind of build.
 [[noreturn]] void programming_error(const char* what) noexcept;

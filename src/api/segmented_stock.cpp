@@ -1,6 +1,7 @@
 #include <holdfast/segmented_stock.hpp>
 
 #include <holdfast/client.hpp>
+#include <runtime/session.hpp>
 
 #include <algorithm>
 #include <exception>
@@ -59,7 +60,8 @@ public:
 
     /// Calls `look(index, lease)` until it says true. Segments that nobody has locked come first. While
     /// all that are left are locked, each of them is waited for in turn: one whose holder hangs does
-    /// not keep us from the others.
+    /// not keep us from the others. A store that cannot be reached is waited for like any other lock's:
+    /// until the deadline or, without one, for the client's `outage_patience`.
     template <class Look>
     [[nodiscard]] ending visit(const Look& look) {
         while (!unseen_.empty()) {
@@ -71,8 +73,11 @@ public:
                 if (seen(index, ask(index), look)) {
                     return ending::done;
                 }
+                if (unreachable_since_) {
+                    break;  // the others would be asked in vain, too
+                }
             }
-            if (unseen_.size() < before) {
+            if (unseen_.size() < before && !unreachable_since_) {
                 continue;
             }
             if (asks_once_ || is_over()) {
@@ -103,17 +108,7 @@ private:
         return stop_.stop_requested() || (until_ && clock::now() >= *until_);
     }
     [[nodiscard]] std::optional<lease> ask(std::size_t index) {
-        try {
-            auto held = stock_.locks_[index]->ask_once(until_, stop_);
-            answered_ = true;
-            return held;
-        } catch (const std::system_error& wrong) {
-            // Once the store has answered, an answer that is too late is no failure: the time is up.
-            if (!answered_ || !is_over() || wrong.code() != errc::outcome_unknown) {
-                throw;
-            }
-            return std::nullopt;
-        }
+        return patiently([&] { return stock_.locks_[index]->ask_once(until_, stop_); });
     }
     [[nodiscard]] std::optional<lease> wait_for(std::size_t index) {
         auto& lock = *stock_.locks_[index];
@@ -123,11 +118,30 @@ private:
         const clock::time_point turn_ends = clock::now() + turn;
         const auto until =
             unseen_.size() == 1 ? *until_ : std::min(turn_ends, until_.value_or(turn_ends));
+        return patiently([&] { return lock.acquire_until(until, stop_); });
+    }
+    /// What `take` gets; nothing while the store does not answer and there is time left. A store that
+    /// is slower than our turns are long is asked again, with the time it needs.
+    template <class Take>
+    [[nodiscard]] std::optional<lease> patiently(const Take& take) {
+        const auto began = clock::now();
         try {
-            return lock.acquire_until(until, stop_);
+            auto held = take();
+            answered_ = true;
+            unreachable_since_.reset();
+            return held;
         } catch (const std::system_error& wrong) {
-            // A store that is slower than our turns are long is asked again, with the time it needs.
-            if (wrong.code() != errc::outcome_unknown && wrong.code() != errc::store_unavailable) {
+            const bool in_doubt = wrong.code() == errc::outcome_unknown;
+            if (asks_once_ || (!in_doubt && wrong.code() != errc::store_unavailable)) {
+                throw;
+            }
+            // Once the store has answered, an answer that is too late is no failure: the time is up.
+            if (is_over() && ((in_doubt && answered_) || stop_.stop_requested())) {
+                return std::nullopt;
+            }
+            unreachable_since_ = unreachable_since_.value_or(began);
+            const auto patience = stock_.locks_.front()->session_->outage_patience();
+            if (until_ ? is_over() : clock::now() - *unreachable_since_ >= patience) {
                 throw;
             }
             return std::nullopt;
@@ -141,6 +155,8 @@ private:
     std::vector<std::size_t> unseen_;
     /// The store has said something.
     bool answered_{};
+    /// Since when it cannot be reached.
+    std::optional<clock::time_point> unreachable_since_;
 };
 
 segmented_stock::segmented_stock(client& owner, const std::string& name, std::size_t segments,
@@ -179,12 +195,12 @@ taking segmented_stock::take_until(std::uint64_t units, deadline until, std::sto
     const auto take_under = [&](std::size_t index, const lease& held) {
         const auto where = segment_of(index, held);
         const auto there = store_.read(where);
+        held.check();  // what was read after a loss says nothing
         empty_[index].store(there == 0, std::memory_order_relaxed);
         if (there < units) {
             seen = sum_of(seen, there);
             return false;
         }
-        held.check();
         store_.write(where, there - units);
         result.parts = {{index, units}};
         return true;
@@ -220,6 +236,7 @@ taking segmented_stock::gather(std::uint64_t units, deadline until, std::stop_to
         there.push_back(store_.read(segment_under(index, *held)));
         total = sum_of(total, there.back());
     }
+    held->check();
     if (total < units) {
         return {taking::outcome::not_enough, {}, total};
     }

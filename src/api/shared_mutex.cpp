@@ -11,8 +11,13 @@ using detail::patience;
 
 namespace {
 
-constexpr detail::claim_kind writing{claim_mode::exclusive, 1, 0, lock_kind::shared_mutex};
-constexpr detail::claim_kind reading{claim_mode::shared, 1, 0, lock_kind::shared_mutex};
+[[nodiscard]] detail::claim_kind writing(lock_kind kind) {
+    return {claim_mode::exclusive, 1, 0, kind};
+}
+
+[[nodiscard]] detail::claim_kind reading(lock_kind kind) {
+    return {claim_mode::shared, 1, 0, kind};
+}
 
 bool keep(detail::facade_holds& where, std::shared_ptr<detail::hold> taken) {
     if (!taken) {
@@ -22,10 +27,22 @@ bool keep(detail::facade_holds& where, std::shared_ptr<detail::hold> taken) {
     return true;
 }
 
+/// The hold is of the other mode now, unless another thread has released it meanwhile.
+void move_converted(const std::shared_ptr<detail::hold>& taken, detail::facade_holds& from,
+                    detail::facade_holds& to, const std::string& lock) {
+    if (!from.take(taken)) {
+        failure{errc::lost, "another thread released it during its conversion"}.raise(lock);
+    }
+    to.add(taken);
+}
+
 }  // namespace
 
-shared_mutex::shared_mutex(client& owner, std::string name, lease_options options)
-    : session_{owner.shared()}, name_{std::move(name)}, options_{options} {
+shared_mutex::shared_mutex(client& owner, std::string name, lease_options options, other_kinds others)
+    : session_{owner.shared()},
+      name_{std::move(name)},
+      options_{options},
+      kind_{others == other_kinds::wait ? lock_kind::mixed_mutex : lock_kind::shared_mutex} {
     detail::check(*session_, name_, options_);
     if (!session_->promises().shared) {
         failure{errc::guarantee_not_met, "this store has no shared locks"}.raise(
@@ -36,20 +53,21 @@ shared_mutex::shared_mutex(client& owner, std::string name, lease_options option
 shared_mutex::~shared_mutex() = default;
 
 void shared_mutex::lock() {
-    keep(writers_, detail::take(session_, name_, options_, writing, patience::unlimited()));
+    keep(writers_, detail::take(session_, name_, options_, writing(kind_), patience::unlimited()));
 }
 
 bool shared_mutex::lock(std::stop_token stop) {
     return keep(writers_,
-                detail::take(session_, name_, options_, writing, patience::unlimited(), stop));
+                detail::take(session_, name_, options_, writing(kind_), patience::unlimited(), stop));
 }
 
 bool shared_mutex::try_lock() {
-    return keep(writers_, detail::take(session_, name_, options_, writing, patience::none()));
+    return keep(writers_, detail::take(session_, name_, options_, writing(kind_), patience::none()));
 }
 
 bool shared_mutex::lock_until(clock::time_point deadline) {
-    return keep(writers_, detail::take(session_, name_, options_, writing, patience::until(deadline)));
+    return keep(writers_,
+                detail::take(session_, name_, options_, writing(kind_), patience::until(deadline)));
 }
 
 void shared_mutex::unlock() noexcept {
@@ -61,20 +79,21 @@ void shared_mutex::unlock() noexcept {
 }
 
 void shared_mutex::lock_shared() {
-    keep(readers_, detail::take(session_, name_, options_, reading, patience::unlimited()));
+    keep(readers_, detail::take(session_, name_, options_, reading(kind_), patience::unlimited()));
 }
 
 bool shared_mutex::lock_shared(std::stop_token stop) {
     return keep(readers_,
-                detail::take(session_, name_, options_, reading, patience::unlimited(), stop));
+                detail::take(session_, name_, options_, reading(kind_), patience::unlimited(), stop));
 }
 
 bool shared_mutex::try_lock_shared() {
-    return keep(readers_, detail::take(session_, name_, options_, reading, patience::none()));
+    return keep(readers_, detail::take(session_, name_, options_, reading(kind_), patience::none()));
 }
 
 bool shared_mutex::lock_shared_until(clock::time_point deadline) {
-    return keep(readers_, detail::take(session_, name_, options_, reading, patience::until(deadline)));
+    return keep(readers_,
+                detail::take(session_, name_, options_, reading(kind_), patience::until(deadline)));
 }
 
 void shared_mutex::unlock_shared() noexcept {
@@ -86,20 +105,20 @@ void shared_mutex::unlock_shared() noexcept {
 }
 
 void shared_mutex::downgrade() {
-    const auto taken = writers_.peek();
+    const auto taken = writers_.own();
     if (!taken) {
-        detail::programming_error("shared_mutex::downgrade without a lock");
+        detail::programming_error("shared_mutex::downgrade without a lock of this thread");
     }
     if (const auto wrong = session_->convert(*taken, claim_mode::shared)) {
         wrong.raise(detail::describe(*session_, name_));
     }
-    readers_.add(writers_.take());
+    move_converted(taken, writers_, readers_, detail::describe(*session_, name_));
 }
 
 bool shared_mutex::try_upgrade() {
-    const auto taken = readers_.peek();
+    const auto taken = readers_.own();
     if (!taken) {
-        detail::programming_error("shared_mutex::try_upgrade without a lock");
+        detail::programming_error("shared_mutex::try_upgrade without a lock of this thread");
     }
     const auto wrong = session_->convert(*taken, claim_mode::exclusive);
     if (wrong.code == errc::busy) {
@@ -108,45 +127,45 @@ bool shared_mutex::try_upgrade() {
     if (wrong) {
         wrong.raise(detail::describe(*session_, name_));
     }
-    writers_.add(readers_.take());
+    move_converted(taken, readers_, writers_, detail::describe(*session_, name_));
     return true;
 }
 
 lease shared_mutex::acquire() {
-    return lease{detail::take(session_, name_, options_, writing, patience::unlimited())};
+    return lease{detail::take(session_, name_, options_, writing(kind_), patience::unlimited())};
 }
 
 std::optional<lease> shared_mutex::acquire(std::stop_token stop) {
     return detail::to_lease(
-        detail::take(session_, name_, options_, writing, patience::unlimited(), stop));
+        detail::take(session_, name_, options_, writing(kind_), patience::unlimited(), stop));
 }
 
 std::optional<lease> shared_mutex::try_acquire() {
-    return detail::to_lease(detail::take(session_, name_, options_, writing, patience::none()));
+    return detail::to_lease(detail::take(session_, name_, options_, writing(kind_), patience::none()));
 }
 
 std::optional<lease> shared_mutex::acquire_until(clock::time_point deadline, std::stop_token stop) {
     return detail::to_lease(
-        detail::take(session_, name_, options_, writing, patience::until(deadline), stop));
+        detail::take(session_, name_, options_, writing(kind_), patience::until(deadline), stop));
 }
 
 lease shared_mutex::acquire_shared() {
-    return lease{detail::take(session_, name_, options_, reading, patience::unlimited())};
+    return lease{detail::take(session_, name_, options_, reading(kind_), patience::unlimited())};
 }
 
 std::optional<lease> shared_mutex::acquire_shared(std::stop_token stop) {
     return detail::to_lease(
-        detail::take(session_, name_, options_, reading, patience::unlimited(), stop));
+        detail::take(session_, name_, options_, reading(kind_), patience::unlimited(), stop));
 }
 
 std::optional<lease> shared_mutex::try_acquire_shared() {
-    return detail::to_lease(detail::take(session_, name_, options_, reading, patience::none()));
+    return detail::to_lease(detail::take(session_, name_, options_, reading(kind_), patience::none()));
 }
 
 std::optional<lease> shared_mutex::acquire_shared_until(clock::time_point deadline,
                                                         std::stop_token stop) {
     return detail::to_lease(
-        detail::take(session_, name_, options_, reading, patience::until(deadline), stop));
+        detail::take(session_, name_, options_, reading(kind_), patience::until(deadline), stop));
 }
 
 std::stop_token shared_mutex::lost() const noexcept {

@@ -7,6 +7,12 @@
 
 namespace holdfast {
 
+namespace {
+
+constexpr std::size_t most_stripes = 1'048'576;
+
+}  // namespace
+
 std::uint64_t stable_hash(std::string_view text) noexcept {
     std::uint64_t hash = 0xcbf29ce484222325U;
     for (const char byte : text) {
@@ -21,6 +27,11 @@ striped_mutex::striped_mutex(client& owner, std::string name, std::size_t stripe
     : owner_{owner}, name_{std::move(name)}, options_{options} {
     if (stripes == 0) {
         failure{errc::invalid_argument, "it needs at least one stripe"}.raise("striped_mutex");
+    }
+    if (stripes > most_stripes) {
+        failure{errc::invalid_argument, std::to_string(stripes) + " stripes are too many; at most " +
+                                            std::to_string(most_stripes) + " are allowed"}
+            .raise("striped_mutex");
     }
     stripes_.reserve(stripes);
     for (std::size_t index = 0; index < stripes; ++index) {

@@ -76,9 +76,12 @@ acquisition::verdict acquisition::on_busy(const engines::acquire_reply& reply, c
                                           double jitter) {
     // The store has spoken: whatever became of earlier requests, we hold nothing.
     may_be_granted_ = false;
-    contended_ = true;
+    const bool refused_first = !std::exchange(contended_, true);
     if (std::exchange(hinted_while_asking_, false)) {
         return verdict::ask;
+    }
+    if (refused_first && listens_ && stands_in_line() && !stood_in_line_) {
+        return verdict::ask;  // the store does not know yet that it may be given to us
     }
     state_ = state::waiting;
     auto pause = settings_.recheck_cap;

@@ -69,6 +69,8 @@ public:
     /// Waits before it asks for the first time, so that others get their chance. Hints do not shorten
     /// it: the first one is about our own release.
     void hold_back(clock::time_point until);
+    /// The name is watched already: no watch that begins will make us ask once more.
+    void set_listening() noexcept { listens_ = true; }
     /// Whether the next request is for a caller that waits, and may stand in the store's line.
     void set_queueing(bool waits) noexcept { claim_.queue = waits; }
     /// Starts over as another owner.
@@ -123,6 +125,7 @@ private:
     failure trouble_;
     std::uint32_t failures_in_a_row_{};
     bool contended_{};
+    bool listens_{};
     bool may_be_granted_{};
     bool unanswered_{};
     bool stood_in_line_{};

@@ -99,8 +99,8 @@ std::vector<action> lock_table::take_actions(std::vector<action> spare) {
 waiter_id lock_table::acquire(const claim& what, clock::time_point now) {
     const auto id = next_id();
     if (shut_down_) {
-        actions_.emplace_back(
-            finish_acquire{id, {errc::shut_down, "the client has been shut down"}, {}, {}, {}});
+        actions_.emplace_back(finish_acquire{
+            id, {errc::shut_down, "shutdown was called, or the client was destroyed"}, {}, {}, {}});
         return id;
     }
     auto& who = *waiters_.emplace(id, std::make_unique<waiter>(id, what, now)).first->second;
@@ -167,7 +167,10 @@ void lock_table::on_turn(const std::string& name, const owner_id& owner,
     auto* const who = contest_of(name, owner);
     if (who == nullptr) {
         if (granted) {
-            give_back_unknown(name, owner, now);
+            const auto found = names_.find(name);
+            const auto kind = found == names_.end() ? lock_kind::mutex : found->second.kind;
+            give_back_unused({name, claim_mode::exclusive, owner, {}, kind}, now + lease_options{}.ttl,
+                             now);
         }
         return;
     }
@@ -196,23 +199,22 @@ lock_table::contest* lock_table::contest_of(const std::string& name, const owner
     return nullptr;
 }
 
-/// The store granted the lock to an owner who waits no more: an old request of its may have arrived
-/// late. Without a release the lock would stay taken until its ttl ends. An owner that holds the lock
-/// got it in answer to a later question, and one whose release is under way gives it back anyway.
-void lock_table::give_back_unknown(const std::string& name, const owner_id& owner,
-                                   clock::time_point now) {
-    const bool held = std::any_of(holds_.begin(), holds_.end(),
-                                  [&](const auto& each) { return each.second.tenure.owner == owner; });
+/// The store granted the lock to an owner who waits no more, or has released it: a request of its may
+/// have arrived late. Without a release the lock would stay taken until its ttl ends. An owner that
+/// holds the lock got it in answer to a later question, or was handed it over, and one whose release is
+/// under way gives it back anyway.
+void lock_table::give_back_unused(engines::release_request what, clock::time_point expires_by,
+                                  clock::time_point now) {
+    const bool held = std::any_of(holds_.begin(), holds_.end(), [&](const auto& each) {
+        return !each.second.lost && each.second.tenure.owner == what.owner;
+    });
     const bool leaving = std::any_of(releases_.begin(), releases_.end(), [&](const auto& each) {
-        return each.second->request.owner == owner;
+        return each.second->request.owner == what.owner;
     });
     if (held || leaving || planted(bug::wish_kept)) {
         return;
     }
-    const auto found = names_.find(name);
-    const auto kind = found == names_.end() ? lock_kind::mutex : found->second.kind;
-    send(add_release({name, claim_mode::exclusive, owner, {}, kind}, {}, now + lease_options{}.ttl),
-         now);
+    send(add_release(std::move(what), {}, expires_by), now);
 }
 
 void lock_table::on_watch_active(const std::string& name, clock::time_point now) {
@@ -239,11 +241,11 @@ void lock_table::on_time(clock::time_point now) {
     while (timer* due = timers_.pop_due(now)) {
         const auto id = due->id;
         if (const auto who = waiters_.find(id); who != waiters_.end()) {
-            finish_waiter(id, reason_to_give_up(*who->second), now);
+            on_deadline(*who->second, now);
         } else if (const auto contender = contests_.find(id); contender != contests_.end()) {
             step(*contender->second, contender->second->way.on_wake(), now);
         } else if (const auto held = holds_.find(id); held != holds_.end()) {
-            lose(held->second, {errc::max_hold_exceeded, "it was held for its max_hold"}, now);
+            end_at_max_hold(held->second, now);
         } else if (const auto back = releases_.find(id); back != releases_.end()) {
             on_release_timer(*back->second, now);
         }
@@ -260,7 +262,7 @@ void lock_table::shut_down(clock::time_point now) {
     }
     std::sort(waiting.begin(), waiting.end());
     for (const auto id : waiting) {
-        finish_waiter(id, {errc::shut_down, "the client was shut down"}, now);
+        finish_waiter(id, {errc::shut_down, "shutdown was called, or the client was destroyed"}, now);
     }
     std::vector<hold_id> held;
     for (const auto& [id, hold] : holds_) {
@@ -273,7 +275,7 @@ void lock_table::shut_down(clock::time_point now) {
         auto& hold = holds_.at(id);
         auto& back = add_release(hold.give_back(), hold.token, gone_by(hold.how(), now));
         back.at_shutdown = true;
-        lose(hold, {errc::shut_down, "the client was shut down"}, now);
+        lose(hold, {errc::shut_down, "shutdown was called, or the client was destroyed"}, now);
         send(back, now);
     }
 }

@@ -191,6 +191,9 @@ private:
         std::vector<tenure_id> tenures{};
         claim_mode to{};
         std::uint32_t attempts{};
+        /// Of a conversion: gives its lease back, should that be gone when the answer comes.
+        std::unique_ptr<engines::release_request> give_back{};
+        clock::time_point gone_by{};
     };
 
     [[nodiscard]] std::uint64_t next_id() noexcept { return ++last_id_; }
@@ -213,7 +216,8 @@ private:
     void settle(contest& who, acquisition::verdict verdict, const engines::acquire_reply& reply,
                 clock::time_point now);
     [[nodiscard]] contest* contest_of(const std::string& name, const owner_id& owner);
-    void give_back_unknown(const std::string& name, const owner_id& owner, clock::time_point now);
+    void give_back_unused(engines::release_request what, clock::time_point expires_by,
+                          clock::time_point now);
     void settle_late_grant(contest& who, clock::time_point now);
     void settle_grant(contest& who, const engines::acquire_reply& reply, clock::time_point now);
     [[nodiscard]] bool settle_without_grant(contest& who, acquisition::verdict verdict,
@@ -226,7 +230,9 @@ private:
     [[nodiscard]] waiter_id first_of(const contest& who) const;
     [[nodiscard]] local_queue& queue_of(const contest& who);
     [[nodiscard]] const local_queue& queue_of(const contest& who) const;
-    [[nodiscard]] failure reason_to_give_up(const waiter& who) const;
+    void on_deadline(waiter& who, clock::time_point now);
+    [[nodiscard]] contest* contest_for(const waiter& who);
+    [[nodiscard]] failure reason_to_give_up(const waiter& who, clock::time_point now) const;
     void end_contest(contest& who);
     void clean_up(const acquisition& after, clock::time_point now);
     void finish_waiter(waiter_id who, const failure& why, clock::time_point now);
@@ -250,6 +256,8 @@ private:
     void grant(waiter_id who, hold_record& hold, fencing_token token, event_kind kind,
                clock::time_point now);
     void lose(hold_record& hold, const failure& why, clock::time_point now);
+    void lose_and_give_back(hold_record& hold, const failure& why, clock::time_point now);
+    void end_at_max_hold(hold_record& hold, clock::time_point now);
     void detach(hold_record& hold);
     [[nodiscard]] clock::time_point gone_by(const terms& how, clock::time_point now) const;
     [[nodiscard]] static clock::time_point validity(const hold_record& hold);

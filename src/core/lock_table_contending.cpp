@@ -5,6 +5,19 @@
 
 namespace holdfast::core {
 
+namespace {
+
+/// What keeps the store from answering `asker`, for one who waits with it. Only who has asked is in
+/// doubt.
+[[nodiscard]] failure trouble_for(waiter_id who, waiter_id asker, failure trouble) {
+    if (trouble.code == errc::outcome_unknown && who != asker && !planted(bug::doubt_for_everybody)) {
+        trouble.code = errc::store_unavailable;
+    }
+    return trouble;
+}
+
+}  // namespace
+
 void lock_table::start_contest(name_record& where, const waiter& first, clock::time_point not_before,
                                clock::time_point now) {
     const auto id = next_id();
@@ -25,6 +38,9 @@ void lock_table::start_contest(name_record& where, const waiter& first, clock::t
                               acquisition{std::move(request), first.what.how, settings_.contention},
                               shared(first.what.how)))
              .first->second;
+    if (where.watched) {
+        who.way.set_listening();
+    }
     line_of(where).contests.push_back(id);
     if (first.what.queues_here()) {
         where.busy_with = id;
@@ -80,6 +96,8 @@ void lock_table::ask(contest& who, clock::time_point now) {
             deadline = std::min(deadline, std::max<clock::time_point>(*waits.deadline, now + least));
         }
     }
+    who.asker = on_behalf;
+    who.answer_by = deadline;
     actions_.emplace_back(send_acquire{id, who.way.ask(now, wanted), deadline, on_behalf});
 }
 
@@ -131,7 +149,7 @@ void lock_table::settle_late_grant(contest& who, clock::time_point now) {
     clean_up(who.way, now);
     who.way.restart(next_owner());
     for (const auto one : waiters_of(who)) {
-        if (!waiters_.at(one)->what.wait) {
+        if (!waiters_.at(one)->what.wait || waiters_.at(one)->overdue) {
             finish_waiter(
                 one, {errc::store_unavailable, "the store's answer took longer than the lease lasts"},
                 now);
@@ -187,6 +205,7 @@ bool lock_table::settle_without_grant(contest& who, acquisition::verdict verdict
                                       clock::time_point now) {
     const auto id = who.id;
     const auto trouble = who.way.trouble();
+    const auto asker = who.asker;
     const bool refused = verdict == acquisition::verdict::failed;
     const auto terms = who.how;
     const auto kind = who.way.claim().kind;
@@ -196,7 +215,7 @@ bool lock_table::settle_without_grant(contest& who, acquisition::verdict verdict
         // Those who have not asked yet know no better.
         for (const auto one : std::vector{names_.at(*who.name).waiting->standing}) {
             if (!waiters_.at(one)->what.deadline) {
-                finish_waiter(one, trouble, now);
+                finish_waiter(one, trouble_for(one, asker, trouble), now);
             }
         }
     }
@@ -205,8 +224,12 @@ bool lock_table::settle_without_grant(contest& who, acquisition::verdict verdict
         if (!waits.how.interchangeable(*terms) || waits.kind != kind) {
             continue;  // the store might answer it otherwise
         }
-        if (refused || !waits.wait || (out_of_patience && !waits.deadline)) {
-            finish_waiter(one, trouble ? trouble : failure{errc::busy, "somebody else holds it"}, now);
+        if (refused || !waits.wait || waiters_.at(one)->overdue ||
+            (out_of_patience && !waits.deadline)) {
+            finish_waiter(one,
+                          trouble ? trouble_for(one, asker, trouble)
+                                  : failure{errc::busy, "somebody else holds it"},
+                          now);
         }
     }
     if (!contests_.contains(id)) {
@@ -278,35 +301,54 @@ const local_queue& lock_table::queue_of(const contest& who) const {
     return names_.at(*who.name).waiting->queue;
 }
 
-/// Why a call that ran out of time did not get the lock.
-failure lock_table::reason_to_give_up(const waiter& who) const {
-    const auto& where = names_.at(who.what.name);
-    if (who.own_contest == 0 && who.what.asks_in_turn()) {
-        // Nothing was asked for it, so nothing is in doubt. Others may know that the store is in
-        // trouble. An answer to one of them would have let another ask.
-        bool answered = false;
-        for (const auto id : where.waiting->contests) {
-            const auto& ahead = *contests_.at(id);
-            if (ahead.in_turn && ahead.way.trouble()) {
-                return ahead.way.trouble();
-            }
-            answered = answered ||
-                       (ahead.in_turn && (ahead.way.contended() || ahead.way.sent_at() > who.since));
-        }
-        return answered ? failure{errc::busy, "others of this process wanted it before"}
-                        : failure{errc::store_unavailable, "the store has not answered yet"};
+/// The contest that works for a call, if there is one.
+lock_table::contest* lock_table::contest_for(const waiter& who) {
+    const auto found =
+        contests_.find(who.what.queues_here() ? names_.at(who.what.name).busy_with : who.own_contest);
+    return found == contests_.end() ? nullptr : found->second.get();
+}
+
+/// A call whose own request is under way ends with the answer: the engine has until `answer_by`.
+void lock_table::on_deadline(waiter& who, clock::time_point now) {
+    // For an engine that does not keep its deadline, or a thread that does not get to run.
+    constexpr std::chrono::seconds grace{1};
+    const auto* const contender = contest_for(who);
+    if (contender != nullptr && contender->asker == who.id && contender->way.asking() &&
+        !contender->way.contended() && now < contender->answer_by + grace) {
+        who.overdue = true;
+        timers_.arm(who.deadline, contender->answer_by + grace);
+        return;
     }
-    const auto id = who.what.queues_here() ? where.busy_with : who.own_contest;
-    if (const auto found = contests_.find(id); found != contests_.end()) {
-        const auto& way = found->second->way;
-        if (way.trouble()) {
-            return way.trouble();
+    finish_waiter(who.id, reason_to_give_up(who, now), now);
+}
+
+/// Why a call that ran out of time did not get the lock. One for whom nothing was asked knows that it
+/// has nothing: the lock was busy, unless the store does not answer the others either.
+failure lock_table::reason_to_give_up(const waiter& who, clock::time_point now) const {
+    constexpr std::chrono::milliseconds long_silence{500};
+    const auto& where = names_.at(who.what.name);
+    const auto own = who.what.queues_here() ? where.busy_with : who.own_contest;
+    const bool stands = own == 0 && who.what.asks_in_turn();
+    bool silent = false;
+    bool answered = false;
+    for (const auto id : where.waiting->contests) {
+        const auto& ahead = *contests_.at(id);
+        if (stands ? !ahead.in_turn : id != own) {
+            continue;
         }
-        if (way.asking() && !way.contended()) {
+        if (ahead.way.trouble()) {
+            return trouble_for(who.id, ahead.asker, ahead.way.trouble());
+        }
+        const bool unheard = ahead.way.asking() && !ahead.way.contended();
+        if (unheard && ahead.asker == who.id) {
             return {errc::outcome_unknown, "the store has not answered yet"};
         }
+        const bool silence = unheard && now - ahead.way.sent_at() >= long_silence;
+        silent = silent || silence;
+        answered = answered || !silence;
     }
-    return {errc::busy, "somebody else held it the whole time"};
+    return silent && !answered ? failure{errc::store_unavailable, "the store has not answered yet"}
+                               : failure{errc::busy, "somebody else held it the whole time"};
 }
 
 /// Ends a call without a lock. The contest goes on if others wait for it, or if an answer is still due.
@@ -325,12 +367,9 @@ void lock_table::finish_waiter(waiter_id who, const failure& why, clock::time_po
     if (record.waiting && left.own_contest == 0 && left.what.asks_in_turn()) {
         std::erase(record.waiting->standing, who);
     }
-    const auto id = left.what.queues_here() ? record.busy_with : left.own_contest;
-    if (const auto found = contests_.find(id); found != contests_.end()) {
-        auto& contender = *found->second;
-        if (!contender.way.asking() && !serves_front(contender)) {
-            start_over(contender, now);
-        }
+    if (auto* const contender = contest_for(left);
+        contender != nullptr && !contender->way.asking() && !serves_front(*contender)) {
+        start_over(*contender, now);
     }
     tell(event_kind::not_acquired, left.what.name, client_, {}, now - left.since, why);
     actions_.emplace_back(finish_acquire{who, why, {}, {}, {}});

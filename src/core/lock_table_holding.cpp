@@ -110,19 +110,34 @@ void lock_table::abandon(hold_id which, clock::time_point now) {
         release_hold(which, {}, now);
         return;
     }
-    auto& hold = found->second;
+    lose_and_give_back(
+        found->second,
+        {errc::lost, "its holder was destroyed, or its thread ended, before it was released"}, now);
+    holds_.erase(found);
+    actions_.emplace_back(finish_release{which, release_outcome::already_lost, {}});
+}
+
+/// Ends a hold whose lease the store still has. Its holder is told first.
+void lock_table::lose_and_give_back(hold_record& hold, const failure& why, clock::time_point now) {
     auto& back = add_release(hold.give_back(), hold.token, gone_by(hold.how(), now));
     if (const auto record = names_.find(hold.name());
-        record != names_.end() && record->second.busy_with == which) {
+        record != names_.end() && record->second.busy_with == hold.id()) {
         // Those who wait here go on when it is back in the store.
         back.queue_waits = true;
         record->second.busy_with = back.id;
     }
-    lose(hold, {errc::lost, "its holder was destroyed, or its thread ended, before it was released"},
-         now);
-    holds_.erase(found);
+    lose(hold, why, now);
     send(back, now);
-    actions_.emplace_back(finish_release{which, release_outcome::already_lost, {}});
+}
+
+/// The holder may hang: the next one does not wait for its release, nor for the ttl.
+void lock_table::end_at_max_hold(hold_record& hold, clock::time_point now) {
+    const failure why{errc::max_hold_exceeded, "it was held for its max_hold"};
+    if (planted(bug::max_hold_keeps_the_lock)) {
+        lose(hold, why, now);
+    } else {
+        lose_and_give_back(hold, why, now);
+    }
 }
 
 lock_table::release_record& lock_table::add_release(engines::release_request request,
@@ -157,6 +172,9 @@ void lock_table::on_release_reply(request_id id, const engines::release_reply& r
     if (what.way.on_reply(reply, now, jitter())) {
         finish(what, now);
         return;
+    }
+    if (what.caller != 0 && what.way.refused()) {
+        finish_call(what, now);
     }
     if (what.caller == 0) {
         let_queue_go_on(what, now);
@@ -244,8 +262,14 @@ void lock_table::convert(hold_id which, claim_mode to, clock::time_point now) {
 void lock_table::send_convert(const hold_record& hold, claim_mode to, std::uint32_t attempts,
                               clock::time_point now) {
     const auto id = next_id();
-    requests_.emplace(
-        id, pending_request{pending_request::kind::convert, hold.id(), now, {}, to, attempts});
+    requests_.emplace(id, pending_request{pending_request::kind::convert,
+                                          hold.id(),
+                                          now,
+                                          {},
+                                          to,
+                                          attempts,
+                                          std::make_unique<engines::release_request>(hold.give_back()),
+                                          gone_by(hold.how(), now)});
     // Replicas do not confirm a conversion: a store that gave back what too few of them have would give
     // back the whole lock.
     actions_.emplace_back(send_acquire{id,
@@ -264,9 +288,17 @@ void lock_table::on_convert_reply(const pending_request& request, const engines:
     using outcome = engines::acquire_reply::outcome;
     const auto found = holds_.find(request.of);
     if (found == holds_.end() || !found->second.held()) {
+        const bool may_be_converted =
+            reply.result == outcome::granted || reply.error.code == errc::outcome_unknown;
+        bool was_given_back = true;
         if (found != holds_.end()) {
-            found->second.expires_by =
-                gone_by(found->second.how(), now);  // it may have been granted anew
+            auto& lost = found->second;
+            lost.expires_by = gone_by(lost.how(), now);  // it may have been granted anew
+            was_given_back = lost.how().max_hold && now >= lost.since + *lost.how().max_hold;
+        }
+        if (was_given_back && may_be_converted) {
+            // Meanwhile. The store may have carried that out first.
+            give_back_unused(*request.give_back, request.gone_by, now);
         }
         actions_.emplace_back(
             finish_convert{request.of, {errc::lost, "the lease ended meanwhile"}, {}});
@@ -285,24 +317,25 @@ void lock_table::on_convert_reply(const pending_request& request, const engines:
             actions_.emplace_back(finish_convert{request.of, std::move(why), {}});
             return;
         }
-        if (reply.error.code == errc::outcome_unknown) {
-            hold.unanswered = true;
-            // Asking for a share again does no harm, and settles what the store knows.
-            constexpr std::uint32_t most_attempts = 3;
-            if (request.to == claim_mode::shared && request.attempts < most_attempts &&
-                now < validity(hold)) {
-                send_convert(hold, request.to, request.attempts + 1, now);
-                return;
-            }
-        } else if (request.to == claim_mode::shared && request.attempts == 1) {
+        const bool unknown = reply.error.code == errc::outcome_unknown;
+        hold.unanswered = hold.unanswered || unknown;
+        // Asking for a share again does no harm, and settles what the store knows.
+        constexpr std::uint32_t most_attempts = 3;
+        if (unknown && request.to == claim_mode::shared && request.attempts < most_attempts &&
+            now < validity(hold)) {
+            send_convert(hold, request.to, request.attempts + 1, now);
+            return;
+        }
+        const bool undone = request.to == claim_mode::shared && !unknown && request.attempts == 1;
+        if (undone) {
             hold.downgraded = false;
             renewal_.change_mode(hold.tenure, hold.mode, now);
-        } else if (request.to == claim_mode::shared) {
-            // An earlier attempt may have succeeded.
-            why.code = errc::outcome_unknown;
         }
-        actions_.emplace_back(finish_convert{request.of, std::move(why), {}});
-        return;
+        if (undone || request.to == claim_mode::exclusive) {
+            actions_.emplace_back(finish_convert{request.of, std::move(why), {}});
+            return;
+        }
+        // The store has a share in its name, or still the whole lock: all that a reader needs.
     }
     renewal_.change_mode(hold.tenure, request.to, now);
     hold.mode = request.to;

@@ -16,6 +16,8 @@ struct lock_table::waiter {
     timer deadline;
     /// The contest that works for it: its own, or that of its queue (then zero).
     contest_id own_contest{};
+    /// Its deadline has passed. It ends with the answer to its request, which is under way.
+    bool overdue{};
 
     waiter(waiter_id number, claim asked, clock::time_point now)
         : id{number}, what{std::move(asked)}, since{now}, deadline{number} {}
@@ -30,6 +32,9 @@ struct lock_table::contest {
     timer wake;
     /// The waiter it works for; zero: whoever is at the front of the name's queue.
     waiter_id sole{};
+    /// The waiter for whom the last request was sent, and when the engine answers it at the latest.
+    waiter_id asker{};
+    clock::time_point answer_by{};
     /// One of those who ask in turn.
     bool in_turn{};
 

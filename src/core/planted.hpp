@@ -22,10 +22,14 @@ enum class bug : std::uint8_t {
     vacancy_kept,                 ///< everybody who waited leaves, what is free here is not given back
     grant_lets_nobody_ask,        ///< one who asks in turn is let in, the others sleep on
     place_of_asker_not_taken,     ///< one who asks in turn gives up, nobody asks in its place
+    doubt_for_everybody,          ///< one for whom nothing was asked is told that it may have the lock
+    fixed_lease_extended,         ///< asking after a lease that is not renewed extends it
     resend_with_new_owner,        ///< after an unknown outcome, asks again as somebody else
     hint_while_asking_dropped,    ///< a notification during a request is forgotten
     no_recheck_after_watch,       ///< sleeps without asking again once the watch is in place
     release_assumed,              ///< an unanswered release counts as done, nobody cleans up
+    refusal_is_final,             ///< a release that the store refused is not tried again
+    max_hold_keeps_the_lock,      ///< a hold that reached its max_hold is not given back
     store_release_ignores_owner,  ///< (simulated store) release without owner check
     store_renewal_recreates,      ///< (simulated store) renewal re-creates what is gone
     store_forgets_to_notify,      ///< (simulated store) release without notification

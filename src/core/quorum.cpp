@@ -13,7 +13,7 @@ using std::chrono::milliseconds;
 using outcome = engines::acquire_reply::outcome;
 
 /// Whether asking again can help. Everything else is a refusal.
-[[nodiscard]] bool is_passing(errc code) noexcept {
+[[nodiscard]] bool may_pass(errc code) noexcept {
     return code == errc::store_unavailable || code == errc::outcome_unknown;
 }
 
@@ -23,7 +23,7 @@ using outcome = engines::acquire_reply::outcome;
         const auto alike = static_cast<std::size_t>(
             std::count_if(failures.begin(), failures.end(),
                           [&](const auto& other) { return other.code == why.code; }));
-        if (why && !is_passing(why.code) && alike > failures.size() - majority_of(failures.size())) {
+        if (why && !may_pass(why.code) && alike > failures.size() - majority_of(failures.size())) {
             return &why;
         }
     }

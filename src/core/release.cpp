@@ -7,6 +7,21 @@
 
 namespace holdfast::core {
 
+namespace {
+
+/// The store could be asked, and did nothing. That may change while the lease lasts: a full disk is
+/// freed, a permission is granted.
+[[nodiscard]] bool is_refusal_for_now(errc code) noexcept {
+    return code == errc::store_error || code == errc::unauthorised;
+}
+
+/// Whether asking again can help. Everything else is refused for good.
+[[nodiscard]] bool can_be_asked_again(errc code) noexcept {
+    return code == errc::store_unavailable || code == errc::outcome_unknown || is_refusal_for_now(code);
+}
+
+}  // namespace
+
 release::release(engines::release_request request, clock::time_point expires_by)
     : request_{std::move(request)}, expires_by_{expires_by} {}
 
@@ -31,15 +46,18 @@ bool release::on_reply(const engines::release_reply& reply, clock::time_point no
         released_ = true;
         return true;
     }
-    if (reply.error.code == errc::outcome_unknown) {
-        ++unanswered_;
-    } else if (reply.error.code != errc::store_unavailable) {
-        return true;  // refused: asking again changes nothing
+    if (!can_be_asked_again(reply.error.code) || (planted(bug::refusal_is_final) && refused())) {
+        return true;
     }
+    unanswered_ += reply.error.code == errc::outcome_unknown ? 1 : 0;
     const auto pause =
         std::chrono::milliseconds{5} * (1LL << std::min<std::uint32_t>(failures_in_a_row_++, 6));
     wake_at_ = now + std::chrono::duration_cast<clock::duration>(pause * (0.5 + jitter / 2));
     return over(now);
+}
+
+bool release::refused() const noexcept {
+    return is_refusal_for_now(trouble_.code);
 }
 
 release_outcome release::outcome(bool held) const noexcept {

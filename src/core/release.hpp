@@ -10,13 +10,15 @@ namespace holdfast::core {
 
 /// Gives one claim back to the store, and does not stop before that is certain or pointless.
 ///
-///     sending ── released, gone, refused ─▶ done
+///     sending ── released, gone, refused for good ─▶ done
 ///        ▲ │
-///        │ └── no answer ──▶ backing off ── the store's ttl has ended ─▶ done
+///        │ └── no answer, refused ──▶ backing off ── the store's ttl has ended ─▶ done
 ///        └─────pause over───────┘
 ///
-/// The caller is told at its own deadline; the cleaning up goes on behind its back. The same machine
-/// cleans up after an acquisition whose outcome nobody knows.
+/// The caller is told at its own deadline, or when the store refuses; the cleaning up goes on behind
+/// its back. A store that refuses now (it cannot save, the user lacks a permission) may accept the
+/// release before the ttl ends. The same machine cleans up after an acquisition whose outcome nobody
+/// knows.
 class release {
 public:
     /// `expires_by`: when the store's ttl ends by itself, so that nothing is left to do.
@@ -31,6 +33,8 @@ public:
     [[nodiscard]] bool over(clock::time_point now) const noexcept { return now >= expires_by_; }
 
     [[nodiscard]] bool asking() const noexcept { return asking_; }
+    /// The store has answered that it does not do it, for now.
+    [[nodiscard]] bool refused() const noexcept;
     /// What the answers so far amount to. `held` says whether the lease was valid when its holder let
     /// go: then "gone" after an unanswered request means that the request had worked.
     [[nodiscard]] release_outcome outcome(bool held) const noexcept;

@@ -11,10 +11,16 @@ namespace {
 
 constexpr auto never = clock::time_point::max();
 
+/// Nobody renews a fixed lease.
+[[nodiscard]] std::string reason_for_expiry(bool fixed) {
+    return fixed ? "its deadline passed" : "its deadline passed without a successful renewal";
+}
+
 }  // namespace
 
 void renewal::add(tenure& what, tenure_id id, clock::time_point sent_at) {
     what.timer::id = id;
+    what.latest_sent_at_ = sent_at;
     extend(what, sent_at);
     schedule(what);
 }
@@ -41,7 +47,7 @@ void renewal::change_mode(tenure& what, claim_mode mode, clock::time_point now) 
 }
 
 void renewal::suspect(tenure& what, clock::time_point now) {
-    if (what.how->renewal == renewal_mode::automatic && !what.chosen_) {
+    if (!what.chosen_) {
         what.suspected_ = what.under_way_;
         what.due_at_ = now;
         schedule(what);
@@ -49,12 +55,12 @@ void renewal::suspect(tenure& what, clock::time_point now) {
 }
 
 void renewal::extend(tenure& one, clock::time_point sent_at) {
-    one.latest_sent_at_ = std::max(one.latest_sent_at_, sent_at);
-    if (one.how->renewal == renewal_mode::none) {
+    if (is_fixed(one) && !planted(bug::fixed_lease_extended)) {
         one.due_at_ = never;
         one.jeopardy_told_ = true;
         return;
     }
+    one.latest_sent_at_ = std::max(one.latest_sent_at_, sent_at);
     one.due_at_ = one.latest_sent_at_ + period(one);
     one.jeopardy_told_ = false;
 }
@@ -83,7 +89,7 @@ std::vector<renewal::event> renewal::on_time(clock::time_point now) {
             events.push_back({event::kind::lost,
                               one.id(),
                               one.valid_until(),
-                              {errc::lost, "its deadline passed without a successful renewal"}});
+                              {errc::lost, reason_for_expiry(is_fixed(one))}});
             continue;
         }
         if (!one.jeopardy_told_ && now >= one.valid_until() - one.how->jeopardy) {
@@ -120,7 +126,9 @@ renewal::batch renewal::next_batch(clock::time_point now) {
         one.under_way_ = true;
         schedule(one);
         result.ids.push_back(one.id());
-        result.requests.push_back({*one.name, one.mode, one.owner, one.how->ttl, one.kind});
+        // A renewal never shortens a lease: the shortest ttl asks whether it is there.
+        const auto ttl = is_fixed(one) ? one.how->shortest_ttl : one.how->ttl;
+        result.requests.push_back({*one.name, one.mode, one.owner, ttl, one.kind});
         result.useful_until = std::max(result.useful_until, one.valid_until());
     }
     chosen_.erase(chosen_.begin(), chosen_.begin() + static_cast<std::ptrdiff_t>(count));
@@ -138,7 +146,7 @@ std::optional<renewal::event> renewal::on_reply(tenure& what, engines::renew_rep
     // A lease that is over does not come back, whatever the store says by now.
     if (reply.result == outcome::renewed && now >= what.valid_until() &&
         !planted(bug::deadline_ignored)) {
-        reply = {outcome::gone, {errc::lost, "its deadline passed without a successful renewal"}};
+        reply = {outcome::gone, {errc::lost, reason_for_expiry(is_fixed(what))}};
     }
     std::optional<event> result;
     switch (reply.result) {
@@ -147,7 +155,9 @@ std::optional<renewal::event> renewal::on_reply(tenure& what, engines::renew_rep
             if (suspected) {
                 what.due_at_ = now;  // it was sent before the suspicion arose, and does not lift it
             }
-            result = {event::kind::extended, what.id(), what.valid_until(), {}};
+            if (!is_fixed(what) || planted(bug::fixed_lease_extended)) {
+                result = {event::kind::extended, what.id(), what.valid_until(), {}};
+            }
             break;
         case outcome::gone:
             if (sent_at < what.downgraded_at_) {
@@ -164,7 +174,9 @@ std::optional<renewal::event> renewal::on_reply(tenure& what, engines::renew_rep
             // Trouble is not loss: try again soon, until the deadline decides.
             what.due_at_ =
                 now + std::max<clock::duration>(what.how->ttl / 20, std::chrono::milliseconds{5});
-            result = {event::kind::failed, what.id(), what.valid_until(), std::move(reply.error)};
+            if (!is_fixed(what)) {
+                result = {event::kind::failed, what.id(), what.valid_until(), std::move(reply.error)};
+            }
             break;
     }
     schedule(what);

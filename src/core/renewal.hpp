@@ -22,6 +22,9 @@ using tenure_id = std::uint64_t;
 ///     jeopardy mark passes ─▶ reported once             └─ gone ─▶ lost
 ///     deadline passes ───────▶ lost, whether or not any answer ever came
 ///
+/// A fixed lease (`renewal_mode::none`) is asked after only when it is suspected to be gone, and is not
+/// extended by that.
+///
 /// A renewal only moves a deadline forward, to the moment *before* it was sent plus the ttl minus the
 /// margin. A tenure that was removed is never renewed again: an answer that comes later is ignored.
 class renewal {
@@ -78,7 +81,7 @@ public:
     /// is under way.
     void pass_on(tenure& what, tenure_id id, shared_terms how);
     void change_mode(tenure& what, claim_mode mode, clock::time_point now);
-    /// Renew it as soon as possible: something happened that may have ended it.
+    /// Ask after it as soon as possible: something happened that may have ended it.
     void suspect(tenure& what, clock::time_point now);
 
     /// What is due at `now`: leases that ended, leases at risk. Then `next_batch` until it is empty.
@@ -96,6 +99,9 @@ private:
     void choose(tenure& one);
     static void extend(tenure& one, clock::time_point sent_at);
     [[nodiscard]] static clock::duration period(const tenure& one) { return one.how->ttl / 3; }
+    [[nodiscard]] static bool is_fixed(const tenure& one) {
+        return one.how->renewal == renewal_mode::none;
+    }
 
     deadline_heap heap_;
     /// Due, and to be sent with the next batches.

@@ -14,6 +14,8 @@ namespace holdfast::core {
 struct terms {
     std::chrono::milliseconds ttl{};
     renewal_mode renewal{renewal_mode::automatic};
+    /// The shortest that the store takes.
+    std::chrono::milliseconds shortest_ttl{1};
     clock::duration margin{};
     clock::duration jeopardy{};
     std::optional<clock::duration> max_hold;

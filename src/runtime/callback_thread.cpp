@@ -26,18 +26,19 @@ callback_thread::~callback_thread() {
     thread_.detach();
 }
 
-void callback_thread::post(std::function<void()> callback) {
+bool callback_thread::post(std::function<void()> callback) {
     const auto state = state_;  // the callback may end us before we have woken its thread
     {
         const std::lock_guard lock{state->guard};
         if (most_ != unlimited && state->queue.size() >= most_) {
-            return;
+            return false;
         }
         state->queue.push_back(std::move(callback));
     }
     if (!threading::planted("a callback is queued in silence")) {
         state->changed.notify_one();
     }
+    return true;
 }
 
 void callback_thread::run(const std::shared_ptr<shared_state>& state) {

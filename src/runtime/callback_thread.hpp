@@ -28,7 +28,8 @@ public:
     callback_thread& operator=(const callback_thread&) = delete;
     ~callback_thread();
 
-    void post(std::function<void()> callback);
+    /// False: it was dropped.
+    bool post(std::function<void()> callback);
 
 private:
     struct shared_state {

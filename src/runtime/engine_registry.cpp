@@ -54,6 +54,13 @@ registry& registered() {
     return plain && (rest.starts_with("//") || rest.find('@') == std::string_view::npos);
 }
 
+/// Whether an address that is not understood ends like `host:6379`, with or without a database.
+[[nodiscard]] bool looks_like_port(std::string_view rest) {
+    const auto last = rest.substr(rest.find_last_of(':') + 1);
+    const auto digits = std::min(last.find_first_not_of("0123456789"), last.size());
+    return digits > 0 && (digits == last.size() || last[digits] == '/');
+}
+
 /// Of an engine that says nothing about its addresses.
 [[nodiscard]] std::string shown_of(std::string_view address) {
     const auto colon = std::min(address.find(':'), address.size());
@@ -82,8 +89,9 @@ std::unique_ptr<engine> open(std::string_view address, const client_identity& id
     // Only the scheme is repeated in errors: what follows may hold a password.
     const auto scheme = address.substr(0, colon);
     if (colon == std::string_view::npos || scheme.empty()) {
-        failure{errc::bad_configuration, "write it as scheme:rest; known are " + known_schemes()}.raise(
-            "store address without a scheme");
+        failure{errc::bad_configuration,
+                "write it as scheme:rest, such as redis://host:port; known are " + known_schemes()}
+            .raise("store address without a scheme");
     }
     const auto rest = address.substr(colon + 1);
     if (const auto factory = find_registered(scheme)) {
@@ -92,7 +100,10 @@ std::unique_ptr<engine> open(std::string_view address, const client_identity& id
     if (const auto* const builtin = find_builtin(scheme)) {
         return builtin->open(rest, identity);
     }
-    failure{errc::bad_configuration, "this build knows " + known_schemes()}.raise(
+    const bool only_port = rest.find_first_not_of("0123456789") == std::string_view::npos;
+    const auto host = only_port && may_show_scheme(scheme, rest) ? std::string{address} : "host:port";
+    const auto hint = looks_like_port(rest) ? "for Redis write redis://" + host + "; " : "";
+    failure{errc::bad_configuration, hint + ("this build knows " + known_schemes())}.raise(
         may_show_scheme(scheme, rest) ? "no engine for stores of kind " + core::quote_name(scheme)
                                       : "no engine for this store");
 }

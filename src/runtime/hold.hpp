@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <stop_token>
@@ -10,6 +9,7 @@
 #include <holdfast/error.hpp>
 #include <holdfast/owner.hpp>
 #include <holdfast/token.hpp>
+#include <threading/primitives.hpp>
 
 namespace holdfast::detail {
 
@@ -49,6 +49,10 @@ public:
     }
     /// Why it is over, or no error.
     [[nodiscard]] errc loss() const noexcept;
+    /// The same in words, as far as the store gave any.
+    [[nodiscard]] std::string loss_detail() const {
+        return loss_.load() == errc{} ? std::string{} : loss_detail_;
+    }
     [[nodiscard]] clock::duration remaining() const noexcept {
         return loss() == errc{} ? valid_until() - clock::now() : clock::duration::zero();
     }
@@ -66,7 +70,12 @@ public:
     void set_validity(clock::time_point until) noexcept {
         valid_until_.store(until, std::memory_order_release);
     }
-    void set_loss(errc why) noexcept { loss_.store(why); }
+    void set_loss(errc why, const std::string& detail = {}) {
+        if (!detail.empty() && loss_.load() == errc{}) {
+            loss_detail_ = detail;  // before the code: whoever sees that may read this
+        }
+        loss_.store(why);
+    }
     /// Runs the holder's callbacks.
     void tell_loss() noexcept;
 
@@ -78,12 +87,13 @@ private:
     std::int64_t sequence_;
     clock::duration jeopardy_;
     clock::time_point longest_;
-    std::atomic<std::uint64_t> token_;
-    std::atomic<clock::time_point> valid_until_;
-    std::atomic<errc> loss_{};
+    threading::atomic<std::uint64_t> token_;
+    threading::atomic<clock::time_point> valid_until_;
+    threading::atomic<errc> loss_{};
+    std::string loss_detail_;
     bool given_back_{};
     /// Made when somebody asks for it: most holders never do.
-    mutable std::atomic<std::stop_source*> stop_{nullptr};
+    mutable threading::atomic<std::stop_source*> stop_{nullptr};
 };
 
 }  // namespace holdfast::detail

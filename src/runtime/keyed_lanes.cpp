@@ -19,6 +19,8 @@ namespace holdfast::detail {
 
 namespace {
 
+constexpr std::size_t most_threads = 16'384;
+
 /// The lanes whose operation this thread is running.
 thread_local const void* inside = nullptr;
 
@@ -39,7 +41,8 @@ void raise_refusal(keyed_lanes::admission why) {
             .raise("keyed_executor");
     }
     if (why == keyed_lanes::admission::forked) {
-        failure{errc::forked, "make a new one after fork"}.raise("keyed_executor");
+        failure{errc::forked, "it belongs to the parent process; make a new one in the child"}.raise(
+            "keyed_executor");
     }
 }
 
@@ -128,12 +131,25 @@ keyed_lanes::state::state(const keyed_executor_options& options, std::size_t mos
     if (options.most_per_key == 0 || options.most_in_all == 0 || most_at_once == 0) {
         failure{errc::invalid_argument, "its limits must be positive"}.raise("keyed_executor");
     }
+    const auto count = threads_for(options);
+    if (count > most_threads) {
+        failure{errc::invalid_argument, "threads: " + std::to_string(count) +
+                                            " are too many; at most " + std::to_string(most_threads) +
+                                            " are allowed"}
+            .raise("keyed_executor");
+    }
     try {
-        for (auto count = threads_for(options); count > 0; --count) {
+        while (threads_.size() < count) {
             threads_.emplace_back([this] { serve(); });
         }
-    } catch (...) {
+    } catch (const std::system_error& error) {
+        const auto started = threads_.size();
         join();  // those that were started wait for work
+        throw std::system_error{error.code(), "keyed_executor: threads: only " +
+                                                  std::to_string(started) + " of " +
+                                                  std::to_string(count) + " could be started"};
+    } catch (...) {
+        join();
         throw;
     }
 }

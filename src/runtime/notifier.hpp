@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <optional>
 
@@ -16,7 +18,8 @@ class notifier {
 public:
     static constexpr std::size_t most_events = 4096;
 
-    explicit notifier(std::shared_ptr<observer> events);
+    /// `dropped` counts the events that the observer is not told of.
+    explicit notifier(std::shared_ptr<observer> events, std::atomic<std::uint64_t>* dropped = nullptr);
 
     /// Losses are never dropped: there is at most one per hold.
     void tell_loss(std::shared_ptr<hold> whose);
@@ -24,6 +27,7 @@ public:
 
 private:
     std::shared_ptr<observer> events_;
+    std::atomic<std::uint64_t>* dropped_;
     callback_thread losses_;
     std::optional<callback_thread> observing_;
 };

@@ -3,8 +3,12 @@
 #include <holdfast/detail/facade.hpp>
 #include <runtime/fork_guard.hpp>
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <iterator>
+#include <memory>
+#include <system_error>
 #include <utility>
 
 namespace holdfast::detail {
@@ -12,7 +16,7 @@ namespace holdfast::detail {
 namespace {
 
 /// Set when this thread ends. Unlike the watch itself it may be looked at afterwards, by destructors of
-/// other `thread_local` objects.
+/// other `thread_local` objects: they are watched over by `after_the_end`.
 thread_local bool thread_is_ending = false;
 
 /// Tells the tables that a thread has been inside of that it ends.
@@ -45,6 +49,28 @@ private:
 };
 
 thread_local end_of_thread at_end;
+
+/// For those who come when `at_end` is gone. The values of keys end after all `thread_local` objects.
+/// Not those of the main thread, whose end is that of the process.
+[[nodiscard]] end_of_thread& after_the_end() {
+    static const ::pthread_key_t key = [] {
+        ::pthread_key_t made{};
+        const auto tell = [](void* watch) { delete static_cast<end_of_thread*>(watch); };
+        if (const int error = ::pthread_key_create(&made, tell); error != 0) {
+            throw std::system_error{error, std::generic_category(), "pthread_key_create"};
+        }
+        return made;
+    }();
+    auto* watch = static_cast<end_of_thread*>(::pthread_getspecific(key));
+    if (watch == nullptr) {
+        auto fresh = std::make_unique<end_of_thread>();
+        if (const int error = ::pthread_setspecific(key, fresh.get()); error != 0) {
+            throw std::system_error{error, std::generic_category(), "pthread_setspecific"};
+        }
+        watch = fresh.release();
+    }
+    return *watch;
+}
 
 }  // namespace
 
@@ -92,9 +118,7 @@ recursion_table::entering recursion_table::enter_again(std::string_view name, lo
 }
 
 void recursion_table::enter(lock_object through, std::shared_ptr<hold> taken) {
-    if (!thread_is_ending) {
-        at_end.tell(shared_from_this());
-    }
+    (thread_is_ending ? after_the_end() : at_end).tell(shared_from_this());
     const auto thread = this_thread_number();
     entry made{std::move(taken), {through}};
     auto& here = shard_of(thread);

@@ -7,6 +7,7 @@
 #include <runtime/session_call.hpp>
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 namespace holdfast::detail {
@@ -16,6 +17,9 @@ namespace {
 /// So often may one thread be overtaken by others of its process, while it wakes up, before it is
 /// given the lock.
 constexpr std::uint32_t most_overtakings = 16;
+
+/// As the core has it.
+constexpr std::chrono::milliseconds least_time_to_answer{50};
 
 [[nodiscard]] core::table_settings settings_from(const client_options& options, const owner_id& client,
                                                  const engines::guarantees& promises) {
@@ -49,7 +53,7 @@ session::session(std::unique_ptr<engines::engine> engine, const engines::client_
       table_{settings_from(options, identity.client, promises_), identity.client} {}
 
 void session::start() {
-    notifier_.emplace(options_.events);
+    notifier_.emplace(options_.events, &dropped_events_);
     timer_.emplace([this] { tick(); });
     engine_->attach({[this] {
                          drive([](core::lock_table& table, clock::time_point now) {
@@ -61,6 +65,14 @@ void session::start() {
                          drive([&](core::lock_table& table, clock::time_point now) {
                              table.on_turn(name, owner, granted, now);
                          });
+                     },
+                     [this](const failure& why) {
+                         if (options_.events && !closed_.load()) {
+                             event seen;
+                             seen.kind = event_kind::degraded;
+                             seen.error = why;
+                             notifier_->tell_observer(std::move(seen));
+                         }
                      }});
 }
 
@@ -173,7 +185,7 @@ void session::carry_out(core::action& what, aftermath& rest) {
         }
     } else if (auto* loss = std::get_if<core::tell_loss>(&what)) {
         if (const auto held = holds_.find(loss->id); held != holds_.end()) {
-            held->second.itself->set_loss(loss->why.code);
+            held->second.itself->set_loss(loss->why.code, loss->why.detail);
             // One whose last owner is leaving tells the loss itself.
             if (auto owned = closed_.load() ? nullptr : held->second.owned.lock()) {
                 notifier_->tell_loss(std::move(owned));
@@ -212,16 +224,20 @@ void session::finish(const std::shared_ptr<call>& mine, aftermath& rest) {
     rest.rouse(mine);
 }
 
-void session::perform(std::vector<deed> deeds, engines::caller from) {
+void session::perform(std::vector<deed> deeds, engines::caller from) noexcept {
     for (auto& what : deeds) {
-        perform(what, from);
+        try {
+            perform(what, from);
+        } catch (const std::exception& wrong) {
+            refuse(what, {errc::outcome_unknown, wrong.what()});
+        }
     }
 }
 
 void session::perform(deed& what, engines::caller from) {
     const engine_use in_use{*this};
     if (!in_use) {
-        refuse(what);
+        refuse(what, {errc::shut_down, "shutdown was called, or the client was destroyed"});
         return;
     }
     if (auto* watch = std::get_if<core::update_watch>(&what)) {
@@ -230,7 +246,10 @@ void session::perform(deed& what, engines::caller from) {
     }
     requests_.fetch_add(1, std::memory_order_relaxed);
     if (auto* ask = std::get_if<core::send_acquire>(&what)) {
-        engine_->acquire(std::move(ask->request), {ask->deadline, from},
+        // The store has its time also when this thread did not get to run until now.
+        const auto least = std::min(options_.request_timeout, least_time_to_answer);
+        const auto deadline = std::max(ask->deadline, deadline_after(least));
+        engine_->acquire(std::move(ask->request), {deadline, from},
                          [this, id = ask->id](const engines::acquire_reply& reply) {
                              drive([&](core::lock_table& table, clock::time_point now) {
                                  table.on_acquire_reply(id, reply, now);
@@ -253,9 +272,9 @@ void session::perform(deed& what, engines::caller from) {
     }
 }
 
-/// The engine is gone: answer in its place, so that nobody waits for ever.
-void session::refuse(const deed& what) {
-    const failure why{errc::shut_down, "the client has been shut down"};
+/// The engine is gone, or fails: answer in its place, so that nobody waits for ever. A watch that was
+/// not made is missed by nobody: whoever waits asks again after a while.
+void session::refuse(const deed& what, const failure& why) noexcept {
     drive([&](core::lock_table& table, clock::time_point now) {
         if (const auto* ask = std::get_if<core::send_acquire>(&what)) {
             engines::acquire_reply reply;
@@ -265,6 +284,8 @@ void session::refuse(const deed& what) {
             engines::release_reply reply;
             reply.error = why;
             table.on_release_reply(back->id, reply, now);
+        } else if (const auto* renew = std::get_if<core::send_renew>(&what)) {
+            table.on_renew_replies(renew->id, {}, now);
         }
     });
 }
@@ -331,7 +352,8 @@ void session::wait(const std::shared_ptr<call>& mine) {
 
 session::acquired session::acquire(const core::claim& what, const std::stop_token& stop) {
     if (forked()) {
-        return {nullptr, {errc::forked, "make a new client after fork"}};
+        return {nullptr,
+                {errc::forked, "it belongs to the parent process; make a new one in the child"}};
     }
     if (stop.stop_requested()) {
         return {nullptr, {errc::cancelled, "the caller had stopped waiting before it began"}};
@@ -362,18 +384,16 @@ release_outcome session::release(hold& which, std::chrono::milliseconds linger) 
     }
     const auto mine = std::make_shared<call>();
     mine->number = which.number();
-    drive(
-        [&](core::lock_table& table, clock::time_point now) {
-            table.release_hold(which.number(), std::clamp(linger, {}, promises_.maximum_ttl), now);
-        },
-        mine);
+    drive([&](core::lock_table& table,
+              clock::time_point now) { table.release_hold(which.number(), linger, now); },
+          mine);
     wait(mine);
     return mine->outcome;
 }
 
 failure session::convert(hold& which, claim_mode to) {
     if (forked()) {
-        return {errc::forked, "make a new client after fork"};
+        return {errc::forked, "it belongs to the parent process; make a new one in the child"};
     }
     const auto mine = std::make_shared<call>();
     mine->number = which.number();
@@ -391,6 +411,9 @@ failure session::convert(hold& which, claim_mode to) {
     wait(mine);
     if (!mine->error) {
         which.set_token(mine->token);
+    } else if (const auto why = which.loss(); mine->error.code == errc::lost && why != errc{}) {
+        const auto told = which.loss_detail();
+        return {why, told.empty() ? mine->error.detail : told};
     }
     return mine->error;
 }

@@ -33,6 +33,10 @@ class release_tally;
 /// it is never held while the engine or foreign code runs. A caller that waits does its own errands:
 /// requests to the store on its behalf run on its thread, so an uncontended lock costs no thread
 /// switch.
+///
+/// Out of memory: what a call allocates before its first step may throw `std::bad_alloc`. A step itself
+/// ends the process then, because a lock that is half taken or half given back is worse. An engine
+/// that throws is taken for a store that did not answer.
 class session : public std::enable_shared_from_this<session> {
 public:
     session(std::unique_ptr<engines::engine> engine, const engines::client_identity& identity,
@@ -73,13 +77,16 @@ public:
     [[nodiscard]] failure convert(hold& which, claim_mode to);
 
     [[nodiscard]] engines::examine_reply examine();
-    [[nodiscard]] engines::inspect_reply inspect(const std::string& name);
-    [[nodiscard]] engines::list_reply list(const engines::list_request& request);
+    [[nodiscard]] engines::inspect_reply inspect(const std::string& name,
+                                                 std::optional<std::chrono::milliseconds> timeout = {});
+    [[nodiscard]] engines::list_reply list(const engines::list_request& request,
+                                           std::optional<std::chrono::milliseconds> timeout);
     [[nodiscard]] engines::revoke_reply revoke(const engines::revoke_request& request);
     [[nodiscard]] engines::latch_reply latch(engines::latch_request request);
-    /// No error when it opened; `errc::busy` at the deadline.
+    /// No error when it opened, or is not there; `errc::busy` at the deadline; `errc::lost` when it
+    /// was seen counting, here or by the caller, and is gone without having opened.
     [[nodiscard]] failure wait_for_latch(const std::string& name, clock::time_point deadline,
-                                         const std::stop_token& stop);
+                                         const std::stop_token& stop, bool seen_counting);
 
     [[nodiscard]] std::vector<unreleased> shut_down(std::chrono::milliseconds timeout);
 
@@ -88,8 +95,15 @@ public:
     [[nodiscard]] const std::string& store_identity() const noexcept { return store_identity_; }
     [[nodiscard]] const engines::client_identity& identity() const noexcept { return identity_; }
     [[nodiscard]] recursion_table& recursion() const noexcept { return *recursion_; }
+    [[nodiscard]] std::chrono::milliseconds outage_patience() const noexcept {
+        return options_.outage_patience;
+    }
     /// Not the process that made this session.
     [[nodiscard]] bool forked() const noexcept;
+    /// How many events the observer was not told of.
+    [[nodiscard]] std::uint64_t dropped_events() const noexcept {
+        return dropped_events_.load(std::memory_order_relaxed);
+    }
     /// How many requests were sent to the store, for tests and benchmarks.
     [[nodiscard]] std::uint64_t requests() const noexcept {
         return requests_.load(std::memory_order_relaxed);
@@ -149,7 +163,7 @@ private:
     void send_together(const std::shared_ptr<joint_call>& what);
     void answer_together(joint_call& what, const engines::acquire_all_reply& reply);
     template <class Step>
-    void drive(const Step& step, std::shared_ptr<call> self = nullptr);
+    void drive(const Step& step, std::shared_ptr<call> self = nullptr) noexcept;
     void collect(aftermath& rest);
     void carry_out(core::action& what, aftermath& rest);
     [[nodiscard]] std::shared_ptr<call> find_call(core::waiter_id who, const aftermath& rest) const;
@@ -158,9 +172,9 @@ private:
                                                          const aftermath& rest);
     void complete(core::finish_acquire& what, aftermath& rest);
     static void finish(const std::shared_ptr<call>& mine, aftermath& rest);
-    void perform(std::vector<deed> deeds, engines::caller from);
+    void perform(std::vector<deed> deeds, engines::caller from) noexcept;
     void perform(deed& what, engines::caller from);
-    void refuse(const deed& what);
+    void refuse(const deed& what, const failure& why) noexcept;
     void wait(const std::shared_ptr<call>& mine);
     static void note_question(call& mine, const std::vector<deed>& errands);
     void attend(call& mine);
@@ -213,6 +227,7 @@ private:
     /// Stopped when the client shuts down, for those who wait for a latch.
     std::stop_source closing_;
     std::atomic<std::uint64_t> requests_{0};
+    std::atomic<std::uint64_t> dropped_events_{0};
     threading::atomic<bool> closed_{false};
     threading::atomic<std::uint32_t> engine_users_{0};
     std::optional<notifier> notifier_;

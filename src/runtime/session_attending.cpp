@@ -64,7 +64,11 @@ void session::attend(call& mine) {
     const engine_use in_use{*this};
     if (in_use) {
         waiting_caller who{*this, mine.spot};
-        engine_->attend(mine.asked->name, mine.asked->kind, *mine.asked_as, who);
+        try {
+            engine_->attend(mine.asked->name, mine.asked->kind, *mine.asked_as, who);
+        } catch (const std::exception&) {
+            return;  // the engine's own threads hear the news
+        }
     }
 }
 

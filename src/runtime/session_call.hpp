@@ -43,7 +43,7 @@ struct session::call {
 /// Lets the core take one step, and does what it says. `self` is the call that the step is part of; it
 /// goes on record only if it has to wait.
 template <class Step>
-void session::drive(const Step& step, std::shared_ptr<call> self) {
+void session::drive(const Step& step, std::shared_ptr<call> self) noexcept {
     aftermath rest{std::move(self)};
     {
         const std::lock_guard lock{guard_};

@@ -2,6 +2,7 @@
 #include <runtime/session_call.hpp>
 
 #include <algorithm>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -67,7 +68,11 @@ void session::close(clock::time_point deadline) {
     }
     // A caller's thread is inside the engine, with a request that the store does not answer. It leaves
     // when its request times out.
-    std::thread{[self = shared_from_this()] { self->close_engine(); }}.detach();
+    try {
+        std::thread{[self = shared_from_this()] { self->close_engine(); }}.detach();
+    } catch (const std::system_error&) {
+        close_engine();  // no thread to be had that could wait for us
+    }
 }
 
 void session::close_engine() noexcept {

@@ -30,7 +30,7 @@ void session::send_together(const std::shared_ptr<joint_call>& what) {
     const engine_use in_use{*this};
     if (!in_use) {
         engines::acquire_all_reply refusal;
-        refusal.error = {errc::shut_down, "the client has been shut down"};
+        refusal.error = {errc::shut_down, "shutdown was called, or the client was destroyed"};
         answer_together(*what, refusal);
         return;
     }

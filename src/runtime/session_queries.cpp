@@ -12,7 +12,13 @@ namespace holdfast::detail {
 namespace {
 
 [[nodiscard]] failure shut_down_already() {
-    return {errc::shut_down, "the client has been shut down"};
+    return {errc::shut_down, "shutdown was called, or the client was destroyed"};
+}
+
+[[nodiscard]] failure latch_is_gone() {
+    return {errc::lost,
+            "it counted, and is gone without having opened: its lifetime ended, or the store lost its "
+            "data; set it again, with a lifetime that is longer than the longest wait"};
 }
 
 /// Something that may happen, and a thread that waits for it.
@@ -72,7 +78,7 @@ Reply session::ask(const Start& start, const query_limits& limits) {
     };
     Reply refused;
     if (forked()) {
-        refused.error = {errc::forked, "make a new client after fork"};
+        refused.error = {errc::forked, "it belongs to the parent process; make a new one in the child"};
         return refused;
     }
     const auto mine = std::make_shared<answer>();
@@ -109,16 +115,18 @@ engines::examine_reply session::examine() {
     });
 }
 
-engines::inspect_reply session::inspect(const std::string& name) {
-    return ask<engines::inspect_reply>([&](engines::engine& store, engines::call how, auto done) {
-        store.inspect(name, how, std::move(done));
-    });
+engines::inspect_reply session::inspect(const std::string& name,
+                                        std::optional<std::chrono::milliseconds> timeout) {
+    return ask<engines::inspect_reply>([&](engines::engine& store, engines::call how,
+                                           auto done) { store.inspect(name, how, std::move(done)); },
+                                       {deadline_after(timeout.value_or(options_.request_timeout))});
 }
 
-engines::list_reply session::list(const engines::list_request& request) {
-    return ask<engines::list_reply>([&](engines::engine& store, engines::call how, auto done) {
-        store.list(request, how, std::move(done));
-    });
+engines::list_reply session::list(const engines::list_request& request,
+                                  std::optional<std::chrono::milliseconds> timeout) {
+    return ask<engines::list_reply>([&](engines::engine& store, engines::call how,
+                                        auto done) { store.list(request, how, std::move(done)); },
+                                    {deadline_after(timeout.value_or(options_.request_timeout))});
 }
 
 engines::revoke_reply session::revoke(const engines::revoke_request& request) {
@@ -133,7 +141,8 @@ engines::latch_reply session::latch(engines::latch_request request) {
 
 engines::latch_reply session::latch(engines::latch_request request, const query_limits& limits) {
     if (forked()) {  // before the mutex, which nobody may ever unlock here
-        return {0, false, {errc::forked, "make a new client after fork"}};
+        return {
+            0, false, {errc::forked, "it belongs to the parent process; make a new one in the child"}};
     }
     request.request = identity_.client;
     {
@@ -154,7 +163,7 @@ engines::latch_reply session::latch(engines::latch_request request, const query_
 }
 
 failure session::wait_for_latch(const std::string& name, clock::time_point deadline,
-                                const std::stop_token& stop) {
+                                const std::stop_token& stop, bool seen_counting) {
     const auto opened = std::make_shared<occurrence>();
     std::unique_ptr<engines::subscription> watch;
     std::uint64_t seen = 0;
@@ -185,8 +194,9 @@ failure session::wait_for_latch(const std::string& name, clock::time_point deadl
             return reply.error;
         }
         if (!reply.error && reply.count == 0) {
-            return {};
+            return reply.known || !seen_counting ? failure{} : latch_is_gone();
         }
+        seen_counting = seen_counting || reply.known;
         if (closing_.stop_requested()) {
             return shut_down_already();
         }

@@ -1,8 +1,5 @@
 #include <runtime/timer.hpp>
 
-#include <sys/timerfd.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -13,22 +10,30 @@
 namespace holdfast::detail {
 
 timer_thread::timer_thread(std::function<void()> tick)
-    : tick_{std::move(tick)}, descriptor_{timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC)} {
+    : tick_{std::move(tick)}, descriptor_{threading::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC)} {
     if (descriptor_ < 0) {
         throw std::system_error{errno, std::generic_category(), "cannot create a timer"};
     }
-    thread_ = std::thread{[this] { run(); }};
+    try {
+        thread_ = threading::thread{[this] { run(); }};
+    } catch (const std::system_error&) {
+        threading::close(descriptor_);
+        throw;
+    }
 }
 
 timer_thread::~timer_thread() {
     closing_.store(true);
-    arm(clock::time_point{});
-    if (thread_.get_id() == std::this_thread::get_id()) {
+    if (thread_.get_id() == threading::this_thread::get_id()) {
+        *ended_by_tick_ = true;
         thread_.detach();
     } else {
+        if (!threading::planted("the end rings no bell")) {
+            arm(clock::time_point{});
+        }
         thread_.join();
     }
-    ::close(descriptor_);
+    threading::close(descriptor_);
 }
 
 void timer_thread::arm(clock::time_point at) noexcept {
@@ -39,20 +44,26 @@ void timer_thread::arm(clock::time_point at) noexcept {
     itimerspec when{};
     when.it_value.tv_sec = whole.count();
     when.it_value.tv_nsec = (since_boot - whole).count();
-    timerfd_settime(descriptor_, TFD_TIMER_ABSTIME, &when, nullptr);
+    threading::timerfd_settime(descriptor_, TFD_TIMER_ABSTIME, &when, nullptr);
 }
 
 void timer_thread::run() {
+    const auto tick = tick_;  // outlives us if it ends us
     while (true) {
         std::uint64_t expirations = 0;
-        const auto got = ::read(descriptor_, &expirations, sizeof expirations);
+        const auto got = threading::read(descriptor_, &expirations, sizeof expirations);
         if (closing_.load()) {
             return;
         }
         if (got < 0 && errno != EINTR && errno != EAGAIN) {
             return;
         }
-        tick_();
+        bool ended = false;
+        ended_by_tick_ = &ended;
+        tick();
+        if (ended) {
+            return;
+        }
     }
 }
 

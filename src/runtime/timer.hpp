@@ -1,15 +1,17 @@
 #pragma once
 
-#include <atomic>
 #include <functional>
-#include <thread>
 
 #include <holdfast/clock.hpp>
+#include <threading/primitives.hpp>
 
 namespace holdfast::detail {
 
 /// A thread that calls `tick` at the moment it was last armed for. The moment is on a clock that goes
 /// on while the machine sleeps, so a lease that ran out meanwhile is noticed on waking up.
+///
+/// Thread safety: `arm` may be called from any thread, but not while the object is being destroyed: it
+/// would put off the end. A tick may itself end the object.
 class timer_thread {
 public:
     explicit timer_thread(std::function<void()> tick);
@@ -17,7 +19,7 @@ public:
     timer_thread& operator=(const timer_thread&) = delete;
     ~timer_thread();
 
-    /// Calls `tick` at `at`, instead of whatever was asked for before. From any thread.
+    /// Calls `tick` at `at`, instead of whatever was asked for before.
     void arm(clock::time_point at) noexcept;
 
 private:
@@ -25,8 +27,10 @@ private:
 
     std::function<void()> tick_;
     int descriptor_;
-    std::atomic<bool> closing_{false};
-    std::thread thread_;
+    threading::atomic<bool> closing_{false};
+    /// Set by a tick that ends us. Only for our own thread, while it ticks.
+    bool* ended_by_tick_{};
+    threading::thread thread_;
 };
 
 }  // namespace holdfast::detail

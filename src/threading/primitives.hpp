@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,6 +22,7 @@ namespace holdfast::threading {
 template <class Value>
 using atomic = std::atomic<Value>;
 using std::condition_variable;
+using std::jthread;
 using std::mutex;
 using std::thread;
 namespace this_thread = std::this_thread;
@@ -30,6 +32,9 @@ using ::eventfd;
 using ::eventfd_read;
 using ::eventfd_write;
 using ::poll;
+using ::read;
+using ::timerfd_create;
+using ::timerfd_settime;
 
 enum class reach : std::uint8_t { process, host };
 
@@ -45,6 +50,13 @@ inline void sleep_while(const void* word, std::uint32_t seen, reach who = reach:
 inline void wake(const void* word, int count, reach who = reach::process) noexcept {
     ::syscall(SYS_futex, word, who == reach::process ? FUTEX_WAKE_PRIVATE : FUTEX_WAKE, count, nullptr,
               nullptr, 0);
+}
+
+/// A value of this thread's own.
+template <class Value, class Tag>
+[[nodiscard]] Value& per_thread() noexcept {
+    thread_local Value value{};
+    return value;
 }
 
 /// On one processor whoever spins keeps the other from running.

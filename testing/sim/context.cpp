@@ -92,9 +92,10 @@ void context::draw_bounds() {
     numbers.end_by = numbers.faults_until + aftermath + rounds * longest_round;
 
     using enum feature;
-    const bool quiet_network = !how.features.any_of(
-        {lose_request, lose_reply, long_delay, reset_connection, restart_store, slow_store,
-         clock_forward, clock_backward, revoke, pause_client, crash_client, shut_down_client});
+    const bool quiet_network =
+        !how.features.any_of({lose_request, lose_reply, long_delay, reset_connection, restart_store,
+                              slow_store, clock_forward, clock_backward, revoke, pause_client,
+                              crash_client, shut_down_client, refuse_release});
     if (quiet_network) {
         // A request just missed it, or the watch was just being placed, or our own release makes us
         // wait out of courtesy; then the hint and one more request.

@@ -113,9 +113,15 @@ void network::execute(message& what) {
         answer = std::move(replies);
     } else {
         const auto& release = std::get<engines::release_request>(what.asked);
-        auto released = store_.release(release);
-        released.others_waiting = others_watching(lock_index(release.name), what.client);
-        answer = std::move(released);
+        if (run_.has(feature::refuse_release) && run_.random.fault(feature::refuse_release, 4)) {
+            run_.log.note("store: refuses to release ", release.name, " of #", release.owner.low, ":",
+                          release.owner.sequence);
+            answer = no_answer(what.asked, errc::store_error);
+        } else {
+            auto released = store_.release(release);
+            released.others_waiting = others_watching(lock_index(release.name), what.client);
+            answer = std::move(released);
+        }
     }
     if (!what.answered && what.connection == links_[what.client].connection) {
         what.answer = std::move(answer);

@@ -17,10 +17,11 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(feature::count)>
     "clock_backward",   "revoke",      "pause_client", "crash_client",
     "shut_down_client", "try_once",    "timed",        "cancel",
     "max_hold",         "fixed_lease", "shared",       "permits",
-    "convert",          "linger",      "late_release", "fair"};
+    "convert",          "linger",      "late_release", "fair",
+    "refuse_release",   "impatient"};
 
 [[nodiscard]] bool is_fault(feature what) noexcept {
-    return what < feature::try_once;
+    return what < feature::try_once || what == feature::refuse_release;
 }
 
 /// Only where hints come late or in vain does the network count as undisturbed.
@@ -61,6 +62,12 @@ plan make_plan(std::uint64_t seed) {
     // Last, so that the seeds of the time before there were lines mean what they meant.
     if (pick(2) == 0) {
         result.features.add(feature::fair);
+    }
+    if (pick(8) == 0 && !undisturbed) {
+        result.features.add(feature::refuse_release);
+    }
+    if (pick(2) == 0) {
+        result.features.add(feature::impatient);
     }
     return result;
 }

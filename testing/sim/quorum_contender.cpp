@@ -13,7 +13,6 @@ constexpr auto request_timeout = 500ms;
 constexpr auto recheck = 1s;
 /// In true time. Without faults nobody waits that long.
 constexpr auto patience = 60s;
-constexpr std::uint64_t epoch_microseconds = 1'790'000'000'000'000;
 
 [[nodiscard]] std::uint64_t microseconds(clock::duration what) {
     return static_cast<std::uint64_t>(

@@ -7,9 +7,6 @@ namespace holdfast::testing::sim {
 
 namespace {
 
-/// 2026, or thereabouts, when the virtual clock shows zero.
-constexpr std::uint64_t epoch_microseconds = 1'790'000'000'000'000;
-
 class quiet_subscription final : public engines::subscription {
 public:
     explicit quiet_subscription(std::shared_ptr<std::function<void()>> hint) : hint_{std::move(hint)} {}

@@ -11,6 +11,9 @@
 
 namespace holdfast::testing::sim {
 
+/// 2026, or thereabouts, when the virtual clock shows zero.
+constexpr std::uint64_t epoch_microseconds = 1'790'000'000'000'000;
+
 class member_link;
 
 /// One member of the quorum: the model of a store, behind a network.

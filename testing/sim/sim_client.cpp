@@ -25,6 +25,7 @@ void sim_client::start() {
     timer_at_ = clock::time_point::max();
     shutting_down_ = false;
     owners_.clear();
+    left_conversions_.clear();
     for (std::uint32_t i = 0; i < users_.size(); ++i) {
         schedule_user(i, world_.run.random.between(0us, world_.run.numbers.longest_work / 2));
     }

@@ -88,6 +88,7 @@ private:
     void grant(user& who, const core::finish_acquire& what);
     void check_gone_is_told(const message& what);
     void check_told_in_time(const user& who);
+    void check_reason(const user& who, errc why);
     void check_validity_is_covered(const user& who);
 
     // what the users do
@@ -113,8 +114,12 @@ private:
     clock::time_point timer_at_{clock::time_point::max()};
     std::uint64_t timer_number_{};
     bool shutting_down_{};
+    /// Calls whose leases were let go of during their conversion.
+    std::vector<core::waiter_id> left_conversions_;
     /// Reported as released without asking the store: the next user must have it.
     std::optional<owner_id> handed_over_;
+    /// Reached their max_hold just now: they must be given back.
+    std::vector<owner_id> overstayed_;
 };
 
 }  // namespace holdfast::testing::sim

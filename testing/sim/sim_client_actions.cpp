@@ -27,6 +27,13 @@ void sim_client::pump() {
                                 " reports the release of owner ", handed_over_->sequence,
                                 ", but neither asked the store nor handed it to another user");
     }
+    for (const auto& owner : std::exchange(overstayed_, {})) {
+        if (!state_of(owner).release_sent) {
+            world_.run.log.violated("max_hold frees the lock", "client ", +number_, ": owner ",
+                                    owner.sequence,
+                                    " reached its max_hold, and was not given back to the store");
+        }
+    }
     arm_timer();
 }
 
@@ -39,6 +46,10 @@ void sim_client::perform(const core::send_acquire& what) {
         world_.run.log.violated("an owner serves once", "client ", +number_, " asks for \"",
                                 what.request.name, "\" as owner ", what.request.owner.sequence,
                                 ", which it has released");
+    }
+    if (auto* const who = user_of(what.on_behalf_of);
+        who != nullptr && who->doing == user::state::waiting) {
+        who->answer_by = what.deadline;
     }
     world_.net.send(number_, life_, what.id, what.request, what.deadline);
 }
@@ -102,6 +113,7 @@ void sim_client::perform(const core::finish_acquire& what) {
         grant(*who, what);
         return;
     }
+    check_reason(*who, what.error.code);
     const auto index = static_cast<std::uint32_t>(who - users_.data());
     world_.run.log.note("client ", +number_, " user ", index, ": does not get ", who->asked.name, " (",
                         what.error.detail, ")");
@@ -166,6 +178,10 @@ void sim_client::perform(const core::finish_release& what) {
 }
 
 void sim_client::perform(const core::finish_convert& what) {
+    if (std::erase(left_conversions_, what.id) == 1) {
+        world_.run.log.note("client ", +number_, ": a conversion ends after its lease");
+        return;
+    }
     auto* who = user_of(what.id);
     if (who == nullptr || who->doing != user::state::converting) {
         world_.run.log.violated("every call ends once", "client ", +number_, " ends conversion ",
@@ -191,6 +207,10 @@ void sim_client::perform(const core::set_validity& what) {
                                 ", which is over");
         return;
     }
+    if (who->asked.how.renewal == renewal_mode::none) {
+        world_.run.log.violated("a fixed lease stays fixed", "client ", +number_, " extends hold ",
+                                what.id, ", which is not to be renewed");
+    }
     who->hold.valid_until = what.valid_until;
     world_.judge.hold_extended(who->hold.serial, what.valid_until);
     check_validity_is_covered(*who);
@@ -206,6 +226,9 @@ void sim_client::perform(const core::tell_loss& what) {
     world_.run.log.note("client ", +number_, " user ", who - users_.data(), ": lost ", who->asked.name,
                         " (", what.why.detail, ")");
     who->lost = true;
+    if (what.why.code == errc::max_hold_exceeded) {
+        overstayed_.push_back(who->hold.owner);
+    }
     world_.judge.hold_ends(who->hold.serial);
 }
 

@@ -37,6 +37,10 @@ void sim_client::check_call(const happening& event) {
         schedule_check(what_happens::check_call, event.subject, paused_until_);
         return;
     }
+    if (who.answer_by && world_.run.now() <= *who.answer_by) {
+        schedule_check(what_happens::check_call, event.subject, *who.answer_by);
+        return;
+    }
     world_.run.log.violated("calls end in time", "client ", +number_, " user ", event.subject,
                             " still waits for \"", who.asked.name, "\" after its deadline");
 }
@@ -121,11 +125,28 @@ void sim_client::check_validity_is_covered(const user& who) {
 }
 
 void sim_client::check_told_in_time(const user& who) {
-    // After a pause everything is done at the moment of waking up.
-    const auto now = world_.run.now();
-    if (who.asked.deadline && who.asked.wait && now > std::max(*who.asked.deadline, last_resume_)) {
+    if (!who.asked.deadline || !who.asked.wait) {
+        return;
+    }
+    // After a pause everything is done at the moment of waking up. One who asks late waits for the
+    // answer.
+    const auto end = std::max(*who.asked.deadline, last_resume_);
+    if (world_.run.now() > std::max(end, who.answer_by.value_or(end))) {
         world_.run.log.violated("calls end in time", "client ", +number_, ": a call for \"",
                                 who.asked.name, "\" ended after its deadline");
+    }
+}
+
+/// Only who has asked may be in doubt, and only when the network or the store is to blame.
+void sim_client::check_reason(const user& who, errc why) {
+    if (why == errc::outcome_unknown && !who.answer_by) {
+        world_.run.log.violated("doubt has a reason", "client ", +number_, ": a call for \"",
+                                who.asked.name, "\" ended in doubt, and nothing was asked for it");
+    }
+    const bool failed = why == errc::outcome_unknown || why == errc::store_unavailable;
+    if (failed && world_.run.numbers.wake_up_bound > 0us) {
+        world_.run.log.violated("doubt has a reason", "client ", +number_, ": a call for \"",
+                                who.asked.name, "\" failed, although the store answers everybody");
     }
 }
 

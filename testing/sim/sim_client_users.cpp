@@ -10,8 +10,11 @@ void sim_client::user_acts(std::uint32_t index) {
         case user::state::holding:
             work(index);
             return;
-        case user::state::waiting:
         case user::state::converting:
+            left_conversions_.push_back(users_[index].call);
+            let_go(index);
+            return;
+        case user::state::waiting:
         case user::state::releasing:
             return;
     }
@@ -27,6 +30,7 @@ void sim_client::begin_round(std::uint32_t index) {
     who.lock = draw_lock(run);
     who.asked = draw_claim(run, who.lock);
     who.since = now;
+    who.answer_by.reset();
     who.began_after = world_.judge.largest_completed(who.lock);
     who.doing = user::state::waiting;
     run.log.note("client ", +number_, " user ", index, ": wants ", who.asked.name,
@@ -128,6 +132,10 @@ void sim_client::convert(std::uint32_t index) {
                         who.converting_to == claim_mode::shared ? " to shared" : " to exclusive");
     table_->convert(who.call, who.converting_to, world_.run.now());
     pump();
+    if (who.doing == user::state::converting && world_.run.has(feature::impatient) &&
+        world_.run.random.one_in(2)) {
+        schedule_user(index, world_.run.random.between(0us, 2 * world_.run.numbers.longest_delay));
+    }
 }
 
 void sim_client::let_go(std::uint32_t index) {

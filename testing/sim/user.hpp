@@ -11,8 +11,8 @@ namespace holdfast::testing::sim {
 /// One thread of a client that takes locks and works under them.
 ///
 ///     idle ──acquire──▶ waiting ──granted──▶ holding ◀──▶ converting
-///      ▲                   │                    │
-///      └──── not granted ──┴──── releasing ◀────┘
+///      ▲                   │                    │            │ impatient
+///      └──── not granted ──┴──── releasing ◀────┴────────────┘
 struct user {
     enum class state : std::uint8_t { idle, waiting, holding, converting, releasing } doing{};
     std::uint32_t rounds_left{};
@@ -24,6 +24,8 @@ struct user {
     std::size_t lock{};
     core::claim asked;
     clock::time_point since{};
+    /// When the request that was sent for this call is answered at the latest; none was sent: never.
+    std::optional<clock::time_point> answer_by;
     fencing_token began_after;
     hold_view hold;
     bool lost{};

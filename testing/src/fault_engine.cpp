@@ -141,7 +141,8 @@ public:
                                 if (flowing() && callbacks.turn_of) {
                                     callbacks.turn_of(name, owner, granted);
                                 }
-                            }});
+                            },
+                        .degraded = callbacks.degraded});
     }
 
     std::shared_ptr<listener> listen(std::function<void()> hint) {
@@ -380,6 +381,16 @@ void fault_engine::latch(engines::latch_request request, call how,
          .send = [to = &wire_->inner(), request = std::move(request)](call when, auto reply) {
              to->latch(request, when, std::move(reply));
          }});
+}
+
+void fault_engine::examine(call how, completion<engines::examine_reply> done) {
+    wire_->route<engines::examine_reply>({.what = call_kind::examine,
+                                          .how = how,
+                                          .done = std::move(done),
+                                          .failed = failed_reply<engines::examine_reply>,
+                                          .send = [to = &wire_->inner()](call when, auto reply) {
+                                              to->examine(when, std::move(reply));
+                                          }});
 }
 
 std::unique_ptr<engines::subscription> fault_engine::watch(std::string name, lock_kind kind,

@@ -80,7 +80,7 @@ struct fault_plan::state {
     [[nodiscard]] bool connected();
 
     enum class link : std::uint8_t { up, cut_off, silent };
-    static constexpr std::size_t kinds = 7;
+    static constexpr std::size_t kinds = 8;
 
     mutable std::mutex guard;
     mutable std::condition_variable changed;

@@ -295,7 +295,7 @@ private:
                                        .lifetime = long_ttl,
                                        .request = request});
         return "counts " + std::to_string(reply.count) + (reply.applied ? " applied" : "") +
-               error(reply.error);
+               (reply.known ? " known" : "") + error(reply.error);
     }
 
     std::array<contender, clients> clients_;

@@ -238,6 +238,11 @@ struct blocking_call {
          }},
         {"client::inspect", [](client& c, const limits&) { return c.inspect("x").holders.empty(); }},
         {"client::list", [](client& c, const limits&) { return c.list().locks.empty(); }},
+        {"client::examine",
+         [](client& c, const limits&) {
+             static_cast<void>(c.examine());
+             return true;
+         }},
         {"client::revoke",
          [](client& c, const limits&) {
              return c.revoke("x", owner_id::random_client(), {1}, "test");

@@ -297,10 +297,32 @@ TEST(address_test, the_environment_names_the_store_of_a_client_without_an_addres
     EXPECT_EQ(chosen.store(), "memory:from-the-environment");
 }
 
+TEST(address_test, the_environment_names_the_store_of_a_client_with_options) {
+    ASSERT_EQ(setenv("HOLDFAST_STORE", "memory:from-the-environment", 1), 0);
+    client chosen{client_options{.label = "worker 3"}};
+    EXPECT_EQ(chosen.store(), "memory:from-the-environment");
+    const auto held = mutex{chosen, "stock"}.acquire();
+    EXPECT_EQ(chosen.inspect("stock").holders.at(0).card.value().label, "worker 3");
+    EXPECT_EQ(error_of([] { client{client_options{.require = scope::fleet}}; }),
+              errc::guarantee_not_met);
+    unsetenv("HOLDFAST_STORE");
+}
+
+TEST(address_test, a_variable_that_is_set_but_empty_is_refused) {
+    ASSERT_EQ(setenv("HOLDFAST_STORE", "", 1), 0);
+    EXPECT_EQ(error_of([] { client{}; }), errc::bad_configuration);
+    unsetenv("HOLDFAST_STORE");
+    ASSERT_EQ(setenv("HOLDFAST_REQUIRE", "", 1), 0);
+    EXPECT_EQ(error_of([] { client{"memory:"}; }), errc::bad_configuration);
+    unsetenv("HOLDFAST_REQUIRE");
+}
+
 TEST(address_test, timeouts_that_make_no_sense_are_refused) {
     EXPECT_EQ(error_of([] { client("memory:", {.request_timeout = 0ms}); }), errc::invalid_argument);
     EXPECT_EQ(error_of([] { client("memory:", {.outage_patience = -1ms}); }), errc::invalid_argument);
     EXPECT_EQ(error_of([] { client("memory:", {.handover_time = -1ms}); }), errc::invalid_argument);
+    EXPECT_EQ(error_text_of([] { client("memory:", {.outage_patience = -1ms}); }),
+              "client_options::outage_patience: it cannot be -1 ms: invalid argument");
 }
 
 TEST_F(failure_test, the_environment_may_ask_for_more_than_the_options) {
@@ -308,6 +330,32 @@ TEST_F(failure_test, the_environment_may_ask_for_more_than_the_options) {
     const auto error = error_of([] { client{fresh_store(), {.require = scope::process}}; });
     unsetenv("HOLDFAST_REQUIRE");
     EXPECT_EQ(error, errc::guarantee_not_met);
+}
+
+/// A full disk that is freed, a permission that is granted.
+TEST_F(failure_test, a_release_that_the_store_refuses_is_carried_out_when_it_accepts_it) {
+    for (const auto why : {errc::store_error, errc::unauthorised}) {
+        const auto told = events_->count(event_kind::release_unconfirmed);
+        auto held = mutex{client_, "refused", {.ttl = 60s}}.acquire();
+        plan_->fail_next(call_kind::release, 3, {why, "not now"});
+        const stopwatch watch;
+        EXPECT_EQ(held.release(), release_outcome::unknown);
+        EXPECT_LT(watch.elapsed(), 1500ms) << "a refusal is an answer: nobody waits for the next";
+        EXPECT_TRUE(becomes_free("refused"));
+        ASSERT_TRUE(events_->wait_for(event_kind::release_unconfirmed, told + 1));
+        EXPECT_EQ(events_->last(event_kind::release_unconfirmed).error.code, why);
+        EXPECT_EQ(events_->count(event_kind::release_unconfirmed), told + 1) << "once";
+    }
+}
+
+TEST_F(failure_test, what_waits_behind_a_refused_release_gets_the_lock_when_the_store_accepts_it) {
+    mutex lock{client_, "refused", {.ttl = 60s}};
+    auto held = lock.acquire();
+    auto next = in_background([&] { return mutex{other_, "refused"}.try_lock_for(patience); });
+    ASSERT_TRUE(eventually([&] { return other_.inspect("refused").waiters == 1U; }));
+    plan_->fail_next(call_kind::release, 2, {errc::store_error, "not now"});
+    EXPECT_EQ(held.release(), release_outcome::unknown);
+    EXPECT_TRUE(next.get());
 }
 
 }  // namespace

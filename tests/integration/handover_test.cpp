@@ -183,6 +183,50 @@ TEST_F(handover_test, waiting_threads_get_the_lock_after_its_holder_lost_it) {
     EXPECT_GT(next.token(), held.token());
 }
 
+/// One thread of a client holds the lock, the next one waits, and is handed it.
+class revoked_after_hand_over : public handover_test {
+protected:
+    void SetUp() override {
+        auto busy = elsewhere_.acquire();
+        mutex stock{unhurried_, "stock"};
+        auto first = in_background([&] { return stock.acquire(); });
+        ASSERT_TRUE(events_->wait_for(event_kind::contended, 1));
+        auto second = in_background([&] { return stock.acquire(); });
+        ASSERT_TRUE(events_->wait_for(event_kind::contended, 2));
+        busy.release();
+        auto held = first.get();
+        former_ = held.token();
+        held.release();
+        present_ = second.get();
+        ASSERT_TRUE(events_->wait_for(event_kind::handed_over));
+        ASSERT_GT(present_.token(), former_);
+    }
+
+    client unhurried_{make_client({.handover_time = 1min})};
+    fencing_token former_;
+    lease present_;
+};
+
+TEST_F(revoked_after_hand_over, the_present_holder_can_be_named_by_its_own_token) {
+    EXPECT_TRUE(other_.revoke("stock", present_.owner(), present_.token(), "for the test"));
+    EXPECT_TRUE(eventually([&] { return present_.loss_reason() == errc::revoked; }));
+    EXPECT_TRUE(becomes_free());
+}
+
+TEST_F(revoked_after_hand_over, what_inspect_shows_names_the_tenure) {
+    const auto shown = holders().at(0);
+    EXPECT_EQ(shown.token, former_);
+    EXPECT_TRUE(other_.revoke("stock", shown.owner, shown.token, "for the test"));
+    EXPECT_TRUE(eventually([&] { return present_.loss_reason() == errc::revoked; }));
+}
+
+TEST_F(revoked_after_hand_over, a_token_that_the_tenure_does_not_have_names_nobody) {
+    const auto shown = holders().at(0);
+    EXPECT_FALSE(other_.revoke("stock", shown.owner, {shown.token.value + shown.token_count}, "late"));
+    EXPECT_FALSE(other_.revoke("stock", shown.owner, {shown.token.value - 1}, "late"));
+    EXPECT_TRUE(present_);
+}
+
 }  // namespace
 
 }  // namespace holdfast::testing

@@ -89,9 +89,34 @@ TEST_F(latch_test, a_wait_that_was_cancelled_before_it_began_ends_at_once) {
     EXPECT_FALSE(near_.wait_for(1h, stop.get_token()));
 }
 
-TEST_F(latch_test, an_abandoned_latch_opens_at_the_end_of_its_lifetime) {
-    ASSERT_TRUE(near_.try_set(1, 100ms));
-    EXPECT_TRUE(far_.wait_for(patience));
+TEST_F(latch_test, one_that_ends_with_its_lifetime_does_not_look_open_to_those_who_saw_it_count) {
+    ASSERT_TRUE(near_.try_set(1, 700ms));
+    EXPECT_EQ(error_of([&] { return near_.wait_for(patience); }), errc::lost);
+    EXPECT_TRUE(near_.wait_for(0s)) << "whoever comes later finds none";
+}
+
+TEST_F(latch_test, those_who_arrived_are_told_that_it_ended_and_how_to_keep_it_from_that) {
+    ASSERT_TRUE(near_.try_set(2, 700ms));
+    const auto text = error_text_of([&] { near_.arrive_and_wait(); });
+    EXPECT_NE(text.find("latch \"ready\""), std::string::npos) << text;
+    EXPECT_NE(text.find("set it again, with a lifetime"), std::string::npos) << text;
+}
+
+TEST_F(latch_test, one_that_opened_is_open_to_those_who_were_not_told) {
+    ASSERT_TRUE(near_.try_set(1));
+    auto waiter = in_background([&] { return near_.wait_for(patience); });
+    ASSERT_TRUE(somebody_waits());
+    plan_->drop_hints();
+    far_.count_down();
+    ASSERT_TRUE(gets_done(waiter));
+    EXPECT_TRUE(waiter.get());
+}
+
+TEST_F(latch_test, who_is_the_last_to_arrive_does_not_wait_for_the_next_life) {
+    ASSERT_TRUE(near_.try_set(1));
+    const auto asked = plan_->calls(call_kind::latch);
+    near_.arrive_and_wait();
+    EXPECT_EQ(plan_->calls(call_kind::latch), asked + 1);
 }
 
 TEST_F(latch_test, counting_down_counts_once_when_the_answer_is_lost) {
@@ -133,6 +158,10 @@ TEST_F(latch_test, arguments_that_make_no_sense_are_refused) {
     EXPECT_EQ(error_of([&] { return near_.try_set(1, 0ms); }), errc::invalid_argument);
     EXPECT_EQ(error_of([&] { return near_.try_set(1, std::chrono::milliseconds::max()); }),
               errc::invalid_argument);
+    EXPECT_EQ(error_text_of([&] { return near_.try_set(1, 9600h); }),
+              "latch \"ready\" on " + client_.store() +
+                  ": a lifetime of 400 days is out of range; this store takes 20 ms to 366 days: "
+                  "invalid argument");
 }
 
 TEST_F(latch_test, an_error_names_the_latch_and_the_store) {

@@ -268,10 +268,19 @@ TEST_F(lease_test, release_after_outlives_its_client) {
     EXPECT_EQ(holders().size(), 1U);
 }
 
-TEST_F(lease_test, release_after_a_negative_time_is_a_release) {
+TEST_F(lease_test, release_after_no_time_is_a_release) {
     auto held = stock_.acquire();
-    EXPECT_EQ(held.release_after(-1s), release_outcome::released);
+    EXPECT_EQ(held.release_after(0s), release_outcome::released);
     EXPECT_TRUE(holders().empty());
+}
+
+TEST_F(lease_test, release_after_more_than_the_store_can_is_refused_and_the_lease_kept) {
+    auto held = stock_.acquire();
+    const auto longest = client_.promises().maximum_ttl;
+    EXPECT_EQ(error_of([&] { return held.release_after(longest + 1ms); }), errc::invalid_argument);
+    EXPECT_TRUE(held);
+    EXPECT_EQ(held.release_after(longest), release_outcome::released);
+    EXPECT_TRUE(holders().at(0).lingering);
 }
 
 TEST_F(lease_test, one_that_is_lost_is_not_at_risk_any_more) {

@@ -179,6 +179,23 @@ TEST_F(loss_test, a_revoked_holder_is_told_promptly_and_why) {
     EXPECT_NE(events_->last(event_kind::lost).error.detail.find("for the test"), std::string::npos);
 }
 
+TEST_F(loss_test, a_revoked_holder_that_does_not_renew_is_told_as_well) {
+    const auto held = mutex{client_, "stock", {.ttl = 1min, .renewal = renewal_mode::none}}.acquire();
+    const auto until = held.valid_until();
+    const auto kept = mutex{client_, "kept", {.ttl = 1min, .renewal = renewal_mode::none}}.acquire();
+    const auto kept_until = kept.valid_until();
+    gate told;
+    const std::stop_callback callback{held.lost(), [&] { told.open(); }};
+    revoke();
+    ASSERT_TRUE(told.wait());
+    EXPECT_LT(clock::now(), until);
+    EXPECT_EQ(held.loss_reason(), errc::revoked);
+    EXPECT_NE(held.loss_detail().find("for the test"), std::string::npos) << held.loss_detail();
+    EXPECT_TRUE(kept);
+    EXPECT_EQ(kept.valid_until(), kept_until) << "asking after it does not extend it";
+    EXPECT_LE(holders("kept").at(0).remaining, 1min);
+}
+
 TEST_F(loss_test, a_revocation_nobody_told_of_is_found_at_the_next_renewal) {
     const auto held = mutex{client_, "stock", {.ttl = 600ms}}.acquire();
     plan_->drop_hints();
@@ -202,6 +219,46 @@ TEST_F(loss_test, a_hold_ends_at_its_max_hold_however_well_it_is_renewed) {
     EXPECT_EQ(held.loss_reason(), errc::max_hold_exceeded);
 }
 
+TEST_F(loss_test, a_lease_that_was_lost_says_why_after_its_release_and_is_empty_otherwise) {
+    auto held = stock_.acquire();
+    ASSERT_TRUE(other_.revoke("stock", held.owner(), held.token(), "stuck"));
+    EXPECT_EQ(held.release(), release_outcome::already_lost);
+    EXPECT_TRUE(held.loss_reason());
+    EXPECT_FALSE(held.loss_detail().empty());
+    EXPECT_FALSE(held);
+    EXPECT_EQ(held.name(), "");
+    EXPECT_EQ(held.token(), fencing_token{});
+    EXPECT_EQ(held.remaining(), 0ns);
+    EXPECT_FALSE(held.lost().stop_possible());
+    EXPECT_EQ(held.release(), release_outcome::already_lost);
+    const auto moved = std::move(held);
+    EXPECT_TRUE(moved.loss_reason());
+    EXPECT_FALSE(held.loss_reason());  // NOLINT(bugprone-use-after-move): that is what is tested
+}
+
+TEST_F(loss_test, a_lease_that_was_released_in_time_has_no_reason_for_a_loss) {
+    auto held = mutex{client_, "stock", {.max_hold = 1min}}.acquire();
+    EXPECT_EQ(held.release(), release_outcome::released);
+    EXPECT_FALSE(held.loss_reason());
+    EXPECT_EQ(held.loss_detail(), "");
+}
+
+TEST_F(loss_test, a_multi_lease_that_was_lost_says_why_after_its_release) {
+    auto held = multi_lock{client_, {"a", "b"}}.acquire();
+    const auto owner = other_.inspect("b").holders.at(0).owner;
+    ASSERT_TRUE(other_.revoke("b", owner, held.token("b"), "stuck"));
+    EXPECT_EQ(held.release().worst(), release_outcome::already_lost);
+    EXPECT_TRUE(held.loss_reason());
+    EXPECT_TRUE(held.members().empty());
+    EXPECT_TRUE(held.release().members.empty());
+}
+
+TEST_F(loss_test, a_fixed_lease_does_not_speak_of_renewals_that_nobody_sent) {
+    const auto held = mutex{client_, "stock", {.ttl = 300ms, .renewal = renewal_mode::none}}.acquire();
+    ASSERT_TRUE(eventually([&] { return !held.loss_detail().empty(); }));
+    EXPECT_EQ(held.loss_detail(), "its deadline passed");
+}
+
 TEST_F(loss_test, a_hold_that_ends_at_its_max_hold_never_gives_another_reason) {
     const auto held = mutex{client_, "stock", {.ttl = 10s, .max_hold = 50ms}}.acquire();
     std::error_code first;
@@ -209,6 +266,34 @@ TEST_F(loss_test, a_hold_that_ends_at_its_max_hold_never_gives_another_reason) {
         first = held.loss_reason();
     }
     EXPECT_EQ(first, errc::max_hold_exceeded);
+}
+
+TEST_F(loss_test, a_hold_that_hangs_is_given_back_at_its_max_hold) {
+    const lease_options hangs{.ttl = 5min, .max_hold = 50ms};
+    const auto expect_free = [](const lease& held, auto&& ask) {
+        EXPECT_TRUE(ask()) << held.name() << " is not free before its ttl ends";
+        EXPECT_EQ(held.loss_reason(), errc::max_hold_exceeded);
+    };
+    auto alone = mutex{client_, "stock", hangs}.acquire();
+    expect_free(alone, [&] { return elsewhere_.try_acquire_for(patience); });
+    EXPECT_EQ(alone.release(), release_outcome::already_lost);
+    EXPECT_EQ(alone.loss_reason(), errc::max_hold_exceeded) << "still says why after its release";
+    EXPECT_EQ(alone.loss_detail(), "it was held for its max_hold");
+    const auto reader = shared_mutex{client_, "book", hangs}.acquire_shared();
+    expect_free(reader, [&] { return shared_mutex{other_, "book"}.try_acquire_for(patience); });
+    const auto permit = semaphore{client_, "seats", 1, hangs}.acquire();
+    expect_free(permit, [&] { return semaphore{other_, "seats", 1}.try_acquire_for(patience); });
+}
+
+TEST_F(loss_test, threads_of_the_same_process_get_what_was_given_back_at_its_max_hold) {
+    mutex hanging{client_, "stock", {.ttl = 5min, .max_hold = 200ms}};
+    auto held = hanging.acquire();
+    auto next = std::async(std::launch::async, [&] { return hanging.try_acquire_for(patience); });
+    const auto taken_over = next.get();
+    ASSERT_TRUE(taken_over);
+    EXPECT_GT(taken_over->token(), held.token());
+    EXPECT_EQ(held.release(), release_outcome::already_lost);
+    EXPECT_TRUE(*taken_over) << "a late release frees nothing of the next one's";
 }
 
 TEST_F(loss_test, a_lease_at_risk_recovers_when_the_store_comes_back) {

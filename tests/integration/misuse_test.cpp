@@ -1,45 +1,16 @@
+#include <gmock/gmock.h>
+
 #include <atomic>
-#include <cstdlib>
 #include <functional>
-#include <new>
 #include <optional>
 #include <thread>
 #include <type_traits>
 
+#include "failing_allocation.hpp"
 #include "stage.hpp"
 
 /// What the class comments say of misuse: destroyed while held, thread gone, used twice, moved from,
 /// used by two threads, null arguments.
-
-namespace {
-
-/// So many allocations of this thread succeed before one fails; negative: all do.
-thread_local int allocations_left = -1;
-
-}  // namespace
-
-void* operator new(std::size_t size) {
-    if (allocations_left == 0) {
-        allocations_left = -1;
-        throw std::bad_alloc{};
-    }
-    if (allocations_left > 0) {
-        --allocations_left;
-    }
-    if (void* const memory = std::malloc(size == 0 ? 1 : size)) {
-        return memory;
-    }
-    throw std::bad_alloc{};
-}
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-    return std::malloc(size == 0 ? 1 : size);
-}
-void operator delete(void* memory) noexcept {
-    std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-    std::free(memory);
-}
 
 namespace holdfast::testing {
 
@@ -272,7 +243,7 @@ TEST_F(misuse_test, a_multi_lock_that_is_locked_twice_waits_for_itself) {
 
 /// Locks with so many allocations at hand, unlocks, and says how many it took; −1: it failed.
 template <class Lock>
-[[nodiscard]] int allocations_of_locking(Lock& lock, int at_hand) {
+[[nodiscard]] long allocations_of_locking(Lock& lock, long at_hand) {
     allocations_left = at_hand;
     try {
         lock.lock();
@@ -330,6 +301,29 @@ TEST_F(misuse_test, null_arguments_are_refused) {
     EXPECT_EQ(error_of([&] { mutex(client_, ""); }), errc::invalid_name);
 }
 
+TEST_F(misuse_test, errors_name_the_thing_that_is_misused) {
+    const auto text_of = [](auto&& misuse) -> std::string {
+        try {
+            misuse();
+        } catch (const std::system_error& error) {
+            return error.what();
+        }
+        return "nothing was thrown";
+    };
+    using ::testing::HasSubstr;
+    client plain{"memory:"};
+    EXPECT_THAT(text_of([&] { latch(plain, ""); }), HasSubstr("on memory: a latch needs a name"));
+    EXPECT_THAT(text_of([&] { keyed_executor({.threads = 100'000'000}); }),
+                HasSubstr("keyed_executor: threads: 100000000 are too many"));
+    EXPECT_THAT(text_of([&] { striped_mutex(plain, "s", 1'048'577); }),
+                HasSubstr("striped_mutex: 1048577 stripes are too many"));
+    keyed_executor closed{{.threads = 1}};
+    closed.close();
+    EXPECT_EQ(text_of([&] { static_cast<void>(closed.submit("key", [] {})); }),
+              "keyed_executor: it was closed: shut down");
+    EXPECT_EQ(make_error_code(errc{}).message(), "no error");
+}
+
 TEST_F(misuse_test, an_empty_operation_ends_with_an_exception_in_its_future) {
     keyed_executor lanes{{.threads = 1}};
     auto answer = lanes.submit("key", std::function<void()>{});
@@ -342,7 +336,7 @@ TEST_F(misuse_death_test, unlocking_what_is_not_locked_aborts) {
     shared_mutex catalogue{client_, "x"};
     multi_lock several{client_, {"x", "y"}};
     recursive_mutex nested{client_, "x"};
-    EXPECT_DEATH(lock.unlock(), "mutex::unlock without a lock");
+    EXPECT_DEATH(lock.unlock(), "holdfast: mutex::unlock without a lock");
     EXPECT_DEATH(catalogue.unlock(), "shared_mutex::unlock without a lock");
     EXPECT_DEATH(catalogue.unlock_shared(), "shared_mutex::unlock_shared without a lock");
     EXPECT_DEATH(several.unlock(), "multi_lock::unlock without a hold");
@@ -371,8 +365,61 @@ TEST_F(misuse_death_test, a_recursive_mutex_is_unlocked_by_its_own_thread_only) 
 TEST_F(misuse_death_test, converting_what_is_not_held_aborts) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     shared_mutex catalogue{client_, "x"};
-    EXPECT_DEATH(catalogue.downgrade(), "downgrade without a lock");
-    EXPECT_DEATH(static_cast<void>(catalogue.try_upgrade()), "try_upgrade without a lock");
+    EXPECT_DEATH(catalogue.downgrade(), "downgrade without a lock of this thread");
+    EXPECT_DEATH(static_cast<void>(catalogue.try_upgrade()),
+                 "try_upgrade without a lock of this thread");
+}
+
+/// The other thread would go on as if it were still alone, or still one of several.
+TEST_F(misuse_death_test, converting_what_another_thread_holds_aborts) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    shared_mutex catalogue{client_, "x"};
+    EXPECT_DEATH(
+        {
+            std::jthread{[&] { catalogue.lock(); }}.join();
+            catalogue.downgrade();
+        },
+        "downgrade without a lock of this thread");
+    EXPECT_DEATH(
+        {
+            std::jthread{[&] { catalogue.lock_shared(); }}.join();
+            static_cast<void>(catalogue.try_upgrade());
+        },
+        "try_upgrade without a lock of this thread");
+}
+
+TEST_F(misuse_test, a_thread_converts_its_own_hold_and_no_other) {
+    shared_mutex catalogue{client_, "x"};
+    std::jthread{[&] { catalogue.lock_shared(); }}.join();
+    catalogue.lock_shared();
+    EXPECT_FALSE(catalogue.try_upgrade()) << "another thread reads";
+    EXPECT_EQ(holders("x").size(), 2U);
+    catalogue.unlock_shared();
+    catalogue.unlock_shared();
+    catalogue.lock();
+    catalogue.downgrade();
+    EXPECT_FALSE(catalogue.lost().stop_possible()) << "nobody writes any more";
+    EXPECT_TRUE(catalogue.lost_shared().stop_possible());
+    catalogue.unlock_shared();
+    EXPECT_TRUE(holders("x").empty());
+}
+
+TEST_F(misuse_test, what_another_thread_releases_during_its_conversion_is_lost_and_given_back) {
+    const auto expect_free = [&](void (fault_plan::*delay)(call_kind, std::size_t)) {
+        shared_mutex catalogue{client_, "x"};
+        auto upgrade = in_background([&] {
+            catalogue.lock_shared();
+            ((*plan_).*delay)(call_kind::acquire, 1);
+            return error_of([&] { return catalogue.try_upgrade(); });
+        });
+        ASSERT_TRUE(plan_->wait_until_held(1, patience));
+        catalogue.unlock_shared();
+        plan_->let_go();
+        EXPECT_EQ(upgrade.get(), errc::lost);
+        EXPECT_TRUE(becomes_free("x"));
+    };
+    expect_free(&fault_plan::delay_replies_of_next);
+    expect_free(&fault_plan::delay_next);  // the store hears of the release first
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <atomic>
 #include <mutex>
+#include <thread>
 
 #include "stage.hpp"
 
@@ -206,6 +207,27 @@ using recursive_mutex_death_test = recursive_mutex_test;
 TEST_F(recursive_mutex_death_test, unlocking_without_a_lock_is_a_programming_error) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     EXPECT_DEATH(nested_.unlock(), "has not locked it");
+}
+
+/// Locks when its thread ends.
+struct locks_at_the_end {
+    recursive_mutex* lock{};
+    ~locks_at_the_end() {
+        if (lock != nullptr) {
+            lock->lock();
+        }
+    }
+};
+thread_local locks_at_the_end destroyed_late;
+
+TEST_F(recursive_mutex_test, what_the_last_destructor_of_a_thread_locked_is_unlocked) {
+    recursive_mutex before{client_, "before"};
+    std::thread{[&] {
+        destroyed_late.lock = &nested_;  // made before what the lock below needs, so destroyed after it
+        before.lock();
+        before.unlock();
+    }}.join();
+    EXPECT_TRUE(becomes_free("nested"));
 }
 
 }  // namespace

@@ -160,15 +160,18 @@ TEST_F(shutdown_test, a_grant_whose_answer_comes_in_time_is_given_back) {
 }
 
 TEST_F(shutdown_test, a_grant_whose_answer_does_not_come_in_time_is_given_back_or_reported) {
+    const auto neighbour = mutex{client_, "neighbour"}.acquire();
     plan_->delay_replies_of_next(call_kind::acquire);
     auto waiter = in_background([&] { return error_of([&] { stock_.lock(); }); });
     ASSERT_TRUE(plan_->wait_until_held(1, patience));
     const auto left = client_.shutdown(300ms);
     EXPECT_EQ(waiter.get(), errc::shut_down);
-    ASSERT_EQ(holders().size(), left.size());
+    ASSERT_EQ(holders().size(), left.size()) << "what is reported is there, and nothing else";
     for (const auto& one : left) {
         EXPECT_EQ(one.name, "stock");
     }
+    EXPECT_TRUE(holders("neighbour").empty());
+    EXPECT_EQ(neighbour.loss_reason(), errc::shut_down);
 }
 
 TEST_F(shutdown_test, a_request_that_was_refused_while_it_was_under_way_leaves_nothing_to_report) {

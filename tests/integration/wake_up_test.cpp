@@ -1,6 +1,8 @@
-#include <runtime/safety_recheck.hpp>
-
+#include <algorithm>
 #include <filesystem>
+#include <utility>
+
+#include <support/no_safety_net.hpp>
 
 #include "stage.hpp"
 
@@ -9,18 +11,6 @@ namespace holdfast::testing {
 namespace {
 
 using namespace std::chrono_literals;
-
-/// Nobody asks the store again by itself: whoever is not told waits until the test gives up.
-class no_safety_net {
-public:
-    no_safety_net() { detail::safety_recheck = 1h; }
-    no_safety_net(const no_safety_net&) = delete;
-    no_safety_net& operator=(const no_safety_net&) = delete;
-    ~no_safety_net() { detail::safety_recheck = before_; }
-
-private:
-    std::chrono::milliseconds before_{detail::safety_recheck.load()};
-};
 
 class temporary_directory {
 public:
@@ -44,13 +34,19 @@ protected:
     /// waits until the deadline of its call, and says false.
     template <class Wait, class LetGo>
     [[nodiscard]] bool is_woken(const std::string& name, const Wait& wait, const LetGo& let_go) {
-        auto waiter = in_background(wait);
+        auto waiter = in_background([&] { return std::pair{wait(), clock::now()}; });
         const bool waits = eventually([&] { return holder_.inspect(name).waiters > 0; });
+        const auto began = clock::now();
         let_go();
-        return waiter.get() && waits;
+        const auto [woken, when] = waiter.get();
+        quickest_ = std::min<clock::duration>(quickest_, when - began);
+        return woken && waits;
     }
+    /// Of all rounds: a loaded machine may be slow now and then, but not each time.
+    void TearDown() override { EXPECT_LT(quickest_, 500ms); }
 
 private:
+    clock::duration quickest_{clock::duration::max()};
     const no_safety_net off_;
     const temporary_directory directory_;
     const std::string address_{std::string{GetParam()} == "local" ? "local:" + directory_.path()

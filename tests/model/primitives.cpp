@@ -1,3 +1,5 @@
+#include "timer.hpp"
+
 #include <threading/primitives.hpp>
 
 #include <map>
@@ -59,7 +61,10 @@ int eventfd(unsigned first, int) noexcept {
 
 int eventfd_write(int descriptor, ::eventfd_t more) noexcept {
     model::act(&all_bells, [&] {
-        system().bells.at(descriptor) += more;
+        // One that was closed meanwhile is an error that nobody looks at.
+        if (const auto bell = system().bells.find(descriptor); bell != system().bells.end()) {
+            bell->second += more;
+        }
         model::publish(&all_bells);
     });
     return 0;
@@ -90,9 +95,15 @@ int poll(::pollfd* watched, ::nfds_t count, int timeout) noexcept {
         }
         return ready;
     };
+    // Time passes only where a scenario has a clock, and then when all threads sleep.
+    const int countdown = timeout > 0 ? model::begin_countdown(std::chrono::milliseconds{timeout}) : 0;
     model::block(
         &all_bells, timeout < 0 ? model::patience::endless : model::patience::limited,
-        [&] { return timeout == 0 || look() > 0; }, [] { model::learn(&all_bells); });
+        [&] { return timeout == 0 || look() > 0 || (countdown != 0 && model::is_over(countdown)); },
+        [] { model::learn(&all_bells); });
+    if (countdown != 0) {
+        model::end_countdown(countdown);
+    }
     return look();
 }
 

@@ -1,23 +1,46 @@
 #include "timer.hpp"
 
-#include <runtime/timer.hpp>
+#include <holdfast/clock.hpp>
 #include <threading/primitives.hpp>
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
-#include <utility>
 
 namespace holdfast {
 
 namespace {
 
-clock::time_point now{std::chrono::hours{1}};
-std::optional<clock::time_point> armed;
-bool due = false;
-bool closing = false;
-constexpr char timer_object{};
+constexpr clock::time_point beginning{std::chrono::hours{1}};
+clock::time_point now{beginning};
+/// What each timer is armed for. One that has expired stays so until it is read, or armed anew.
+std::map<int, std::optional<clock::time_point>> timers;
+constexpr int first_timer = 1'000'000;
+constexpr char all_timers{};
 enum class resting : std::uint8_t { no, yes, over } rests = resting::no;
+
+[[nodiscard]] bool expired(int timer) {
+    const auto found = timers.find(timer);
+    return found != timers.end() && found->second && *found->second <= now;
+}
+
+/// To the next moment that a timer is armed for.
+[[nodiscard]] bool time_goes_on() {
+    if (rests == resting::yes) {
+        rests = resting::over;
+        return true;
+    }
+    auto next = clock::time_point::max();
+    for (const auto& [timer, armed] : timers) {
+        next = std::min(next, armed.value_or(clock::time_point::max()));
+    }
+    if (next - now > model::longest_pause) {
+        return false;
+    }
+    now = std::max(now, next);
+    return true;
+}
 
 }  // namespace
 
@@ -26,24 +49,24 @@ clock::time_point clock::now() noexcept {
 }
 
 void model::begin_time() {
-    now = clock::time_point{std::chrono::hours{1}};
-    armed.reset();
-    due = false;
-    closing = false;
+    now = beginning;
+    timers.clear();
     rests = resting::no;
-    when_all_sleep([] {
-        if (rests == resting::yes) {
-            rests = resting::over;
-            return true;
-        }
-        if (!armed || due || *armed - now > longest_pause) {
-            return false;
-        }
-        now = std::max(now, *armed);
-        armed.reset();
-        due = true;
-        return true;
-    });
+    when_all_sleep(time_goes_on);
+}
+
+int model::begin_countdown(std::chrono::milliseconds time) {
+    const int number = timers.empty() ? first_timer : timers.rbegin()->first + 1;
+    timers[number] = now + time;
+    return number;
+}
+
+bool model::is_over(int countdown) {
+    return expired(countdown);
+}
+
+void model::end_countdown(int countdown) {
+    timers.erase(countdown);
 }
 
 void model::rest() {
@@ -52,35 +75,41 @@ void model::rest() {
 }
 
 void model::spend(std::chrono::microseconds time) {
-    now += time;
+    act(&all_timers, [&] { now += time; });
 }
 
-namespace detail {
+namespace threading {
 
-/// In place of the one in `src`: fires only when all others sleep.
-timer_thread::timer_thread(std::function<void()> tick) : tick_{std::move(tick)}, descriptor_{-1} {
-    model::spawn([this] { run(); });
+int timerfd_create(int, int) noexcept {
+    const int made = timers.empty() ? first_timer : timers.rbegin()->first + 1;
+    timers[made];
+    return made;
 }
 
-timer_thread::~timer_thread() {
-    model::act(&timer_object, [] { closing = true; });
-}
-
-void timer_thread::arm(clock::time_point at) noexcept {
-    armed = at;
-}
-
-void timer_thread::run() {
-    while (true) {
-        model::block(&timer_object, model::patience::endless, [] { return due || closing; });
-        if (closing) {
-            return;
-        }
-        due = false;
-        tick_();
+int timerfd_settime(int descriptor, int, const ::itimerspec* when, ::itimerspec*) noexcept {
+    const auto at = clock::time_point{std::chrono::seconds{when->it_value.tv_sec} +
+                                      std::chrono::nanoseconds{when->it_value.tv_nsec}};
+    if (!model::exploring()) {
+        timers[descriptor] = at;
+        return 0;
     }
+    model::act(&all_timers, [&] {
+        timers[descriptor] = at;
+        model::publish(&all_timers);
+    });
+    return 0;
 }
 
-}  // namespace detail
+::ssize_t read(int descriptor, void*, std::size_t size) noexcept {
+    model::block(
+        &all_timers, model::patience::endless, [=] { return expired(descriptor); },
+        [=] {
+            timers[descriptor].reset();
+            model::learn(&all_timers);
+        });
+    return static_cast<::ssize_t>(size);
+}
+
+}  // namespace threading
 
 }  // namespace holdfast

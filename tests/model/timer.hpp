@@ -8,8 +8,13 @@ namespace holdfast::model {
 /// later (the re-check after a second, renewals) would hide a wake-up that was lost.
 inline constexpr std::chrono::milliseconds longest_pause{100};
 
-/// At the beginning of a scenario with a clock and a session's timer. One session only.
+/// At the beginning of a scenario with a clock and timers.
 void begin_time();
+/// Begins to count `time` on that clock, and says under what number. For the system's calls that end
+/// by themselves.
+[[nodiscard]] int begin_countdown(std::chrono::milliseconds time);
+[[nodiscard]] bool is_over(int countdown);
+void end_countdown(int countdown);
 /// Returns when all others sleep.
 void rest();
 /// Time passes while the thread is busy.

@@ -69,11 +69,16 @@ public:
     threading::atomic<bool> taken{true};
 
 private:
+    static const std::string& opened_to_others(wake_map& map, const std::string& path) {
+        map.let_others_in();
+        return path;
+    }
+
     const std::string path_{
         (std::filesystem::temp_directory_path() / ("holdfast-model-" + std::to_string(::getpid())))
             .string()};
     wake_map map_{path_, alive};
-    wake_map killed_{path_, dead};
+    wake_map killed_{opened_to_others(map_, path_), dead};
 };
 
 constexpr std::uint64_t key = 7;
@@ -136,9 +141,9 @@ TEST(model_wake_map, mistakes_are_found) {
 
 }  // namespace
 
-/// In place of the one that looks into /proc.
-liveness liveness_of(const process_ref& process, const process_ref&) {
-    return process == dead ? liveness::dead : liveness::alive;
-}
-
 }  // namespace holdfast::engines::local
+
+/// In place of the one that looks into /proc.
+holdfast::liveness holdfast::engines::liveness_of(const process_ref& process, const process_ref&) {
+    return process == local::dead ? liveness::dead : liveness::alive;
+}

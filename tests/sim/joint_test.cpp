@@ -19,7 +19,7 @@ namespace {
 namespace sim = holdfast::testing::sim;
 using sim::joint_plan;
 
-struct tally {
+struct joint_tally {
     std::uint64_t schedules{};
     std::uint64_t calls_granted{};
     std::uint64_t calls_ended{};
@@ -30,8 +30,8 @@ struct tally {
 
 /// Plays every seed once as it is, and once more for every point at which its first caller may be
 /// cancelled, until there were so many schedules or one breaks a promise. On two threads.
-tally play(std::uint64_t schedules) {
-    tally all;
+joint_tally play(std::uint64_t schedules) {
+    joint_tally all;
     std::mutex guard;
     std::atomic<std::uint64_t> next{0};
     std::atomic<bool> stop{false};

@@ -25,7 +25,7 @@ std::uint64_t schedules() {
     return sim::number_from_environment("HOLDFAST_SIM_SCHEDULES", 20'000);
 }
 
-struct tally {
+struct quorum_tally {
     std::uint64_t schedules{};
     std::uint64_t grants{};
     std::uint64_t overlaps{};
@@ -36,8 +36,8 @@ struct tally {
 
 /// Plays one schedule per seed on two threads; stops at a violation, or when `enough` says so.
 template <class Enough>
-tally play(quorum_plan plan, std::uint64_t schedules, Enough enough) {
-    tally all;
+quorum_tally play(quorum_plan plan, std::uint64_t schedules, Enough enough) {
+    quorum_tally all;
     std::mutex guard;
     std::atomic<std::uint64_t> next{0};
     std::atomic<bool> stop{false};
@@ -68,11 +68,11 @@ tally play(quorum_plan plan, std::uint64_t schedules, Enough enough) {
     return all;
 }
 
-tally play(const quorum_plan& plan, std::uint64_t schedules) {
-    return play(plan, schedules, [](const tally&) { return false; });
+quorum_tally play(const quorum_plan& plan, std::uint64_t schedules) {
+    return play(plan, schedules, [](const quorum_tally&) { return false; });
 }
 
-void expect_kept(const tally& all) {
+void expect_kept(const quorum_tally& all) {
     EXPECT_TRUE(all.violation.empty()) << "seed " << all.violating_seed << ": " << all.violation;
     EXPECT_GT(all.grants, all.schedules) << "nothing happened";
     std::cout << all.schedules << " schedules, " << all.grants << " grants, " << all.overlaps
@@ -89,15 +89,15 @@ TEST(QuorumSimulation, members_that_forget_do_no_harm_when_they_wait_before_they
 
 TEST(QuorumSimulation, members_that_forget_and_vote_at_once_let_two_in) {
     const auto all = play({.members = quorum_plan::restarts::forget}, 20'000,
-                          [](const tally& seen) { return seen.overlaps > 0; });
+                          [](const quorum_tally& seen) { return seen.overlaps > 0; });
     EXPECT_GT(all.overlaps, 0U) << "the limit that the documents name was not seen";
 }
 
 /// What Kleppmann describes: the lease ends on the members before its holder thinks so.
 TEST(QuorumSimulation, clocks_beyond_the_bound_let_two_in_and_the_token_settles_it) {
-    const auto all = play({.drift = quorum_plan::clocks::beyond_bound}, 20'000, [](const tally& seen) {
-        return seen.overlaps > 20 && seen.stale_writes_refused > 20;
-    });
+    const auto all = play(
+        {.drift = quorum_plan::clocks::beyond_bound}, 20'000,
+        [](const quorum_tally& seen) { return seen.overlaps > 20 && seen.stale_writes_refused > 20; });
     EXPECT_TRUE(all.violation.empty()) << "seed " << all.violating_seed << ": " << all.violation;
     EXPECT_GT(all.overlaps, 0U);
     EXPECT_GT(all.stale_writes_refused, 0U);
@@ -105,9 +105,9 @@ TEST(QuorumSimulation, clocks_beyond_the_bound_let_two_in_and_the_token_settles_
 
 /// The same by a jump: an administrator sets the clocks, or a server of the time is wrong.
 TEST(QuorumSimulation, clocks_that_jump_beyond_the_bound_let_two_in_and_the_token_settles_it) {
-    const auto all = play({.jumps = quorum_plan::steps::beyond_bound}, 20'000, [](const tally& seen) {
-        return seen.overlaps > 20 && seen.stale_writes_refused > 20;
-    });
+    const auto all = play(
+        {.jumps = quorum_plan::steps::beyond_bound}, 20'000,
+        [](const quorum_tally& seen) { return seen.overlaps > 20 && seen.stale_writes_refused > 20; });
     EXPECT_TRUE(all.violation.empty()) << "seed " << all.violating_seed << ": " << all.violation;
     EXPECT_GT(all.overlaps, 0U);
     EXPECT_GT(all.stale_writes_refused, 0U);

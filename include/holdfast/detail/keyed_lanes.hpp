@@ -13,7 +13,7 @@
 namespace holdfast {
 
 struct keyed_executor_options {
-    /// Zero: as many as the machine has processors.
+    /// Zero: as many as the machine has processors. More than 16 384: `errc::invalid_argument`.
     std::size_t threads{};
     /// How many operations of one key may wait to be begun.
     std::size_t most_per_key{1024};

@@ -12,11 +12,17 @@ namespace holdfast::guard {
 /// The user's own reads do not. In REPEATABLE READ, the default, the snapshot is taken by the first
 /// plain SELECT: call the guard before it, and do not begin WITH CONSISTENT SNAPSHOT.
 ///
-/// A deadlock (`busy`) has rolled the whole transaction back, a lock timeout (`busy` too) only the
-/// statement: roll back in both cases.
+/// With MYSQL_OPT_RECONNECT, a statement during which the client library connected again is
+/// `outcome_unknown` if there was a transaction: that is gone.
+///
+/// Parameters are put into the statement's text, so every `$` in it is one, also in quotes.
+///
+/// A deadlock (`busy`) has rolled the whole transaction back, a lock timeout or KILL QUERY (`busy`
+/// too) only the statement: roll back in both cases.
 class mysql_database final : public database {
 public:
-    explicit mysql_database(st_mysql* connection) noexcept : connection_{connection} {}
+    /// Throws `invalid_argument` for a null connection.
+    explicit mysql_database(st_mysql* connection);
 
     [[nodiscard]] dialect speaks() const noexcept override { return dialect::mysql; }
     [[nodiscard]] bool in_transaction() const override;
@@ -26,6 +32,10 @@ private:
     [[nodiscard]] std::string filled_in(std::string_view statement,
                                         std::span<const parameter> parameters) const;
     [[nodiscard]] std::string literal(const parameter& value) const;
+    void refuse_too_long(const std::string& text) const;
+    void refuse_several(const std::string& text) const;
+    [[nodiscard]] answer execute(const std::string& text) const;
+    void skip_further_results() const;
     [[noreturn]] void fail() const;
 
     st_mysql* connection_;

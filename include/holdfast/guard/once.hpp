@@ -14,9 +14,9 @@ namespace holdfast::guard {
 
 struct once_terms {
     /// For how long a claim keeps others away if its claimer is not heard of again. Longer than the
-    /// operation takes, or `extend` it.
+    /// operation takes, or `extend` it. 1 ms to 366 days.
     std::chrono::milliseconds claim{30'000};
-    /// For how long an outcome is remembered.
+    /// For how long an outcome is remembered. 0 ms to 36525 days (100 years).
     std::chrono::milliseconds keep{std::chrono::hours{24}};
 };
 
@@ -25,7 +25,8 @@ struct once_ticket {
     std::string operation;
     /// A random text that no other claim has.
     std::string claimant;
-    /// 1, or more when earlier claimers were not heard of again and may have done a part of it.
+    /// 1, or more when earlier claimers abandoned it or were not heard of again: they may have done a
+    /// part of it.
     std::uint64_t attempt{};
 };
 
@@ -45,8 +46,8 @@ struct once_reply {
 
 enum class completion : std::uint8_t {
     recorded,
-    /// The claim had ended and somebody else has taken over: what was done in the same transaction must
-    /// be rolled back.
+    /// The claim had ended and somebody else has taken over, or the operation was completed with
+    /// another outcome: what was done in the same transaction must be rolled back.
     superseded,
 };
 
@@ -58,8 +59,10 @@ enum class completion : std::uint8_t {
 ///
 ///                │ not there │ claimed          │ claim ended      │ done         │ forgotten
 ///     claim      │ claimed   │ running          │ claimed, attempt+1 │ done       │ claimed
-///     complete   │ superseded│ recorded if ours │ recorded if ours │ recorded if ours, again │
-///     superseded
+///     complete   │ superseded│ recorded if ours │ recorded if ours │ see below    │ superseded
+///
+/// A recorded outcome is never replaced. Completing again with the same ticket and the same outcome is
+/// `recorded` and changes nothing; with another outcome it is `superseded`.
 ///
 /// Works in both ways: everything in one transaction (claim, do, complete, commit: a crash leaves
 /// nothing, and others wait), or the claim by itself, for what happens elsewhere and takes long.
@@ -70,18 +73,22 @@ enum class completion : std::uint8_t {
 /// see `database`.
 class once {
 public:
+    /// Throws `invalid_argument` for terms out of range and a table that is not an identifier.
     explicit once(database& connection, once_terms terms = {},
                   std::string_view table = "holdfast_once");
 
     /// Unless it is there. MySQL ends an open transaction for this, so it is refused in one there.
     void create_table();
 
+    /// Any 1 to 255 bytes name an operation.
     [[nodiscard]] once_reply claim(std::string_view operation);
-    /// Records the outcome. Doing it again with the same ticket is harmless.
+    /// Records the outcome. Again with the same ticket: `recorded` if the outcome is the same, else
+    /// `superseded`.
     [[nodiscard]] completion complete(const once_ticket& ticket, std::string_view outcome);
     /// The claim lasts for its full time again, from now. `superseded`: it is somebody else's, or done.
     [[nodiscard]] completion extend(const once_ticket& ticket);
-    /// It did not work out: the next one may try at once.
+    /// It did not work out: the claim ends now, and the next `claim` is `claimed` with a larger
+    /// attempt. Until then this ticket is that of any claim that ended: it may be completed.
     completion abandon(const once_ticket& ticket);
 
     /// Removes outcomes whose time is over, and claims that ended that long ago; at most `limit`.

@@ -15,7 +15,8 @@ namespace holdfast::guard {
 /// Nothing is prepared and nothing is kept in the session, so poolers of connections are welcome.
 class postgres_database final : public database {
 public:
-    explicit postgres_database(pg_conn* connection) noexcept : connection_{connection} {}
+    /// Throws `invalid_argument` for a null connection.
+    explicit postgres_database(pg_conn* connection);
 
     [[nodiscard]] dialect speaks() const noexcept override { return dialect::postgres; }
     [[nodiscard]] bool in_transaction() const override;

@@ -20,9 +20,15 @@ struct redisReply;
 /// In a cluster the connection must be to the node that has the key. What belongs to a key is kept in
 /// the same slot.
 ///
-/// Errors are `std::system_error`: `outcome_unknown` when the connection broke (see `redisReconnect`),
-/// `store_unavailable` for what the server refuses for the moment (READONLY, OOM, LOADING, MOVED, …),
-/// `unauthorised`, `wrong_kind` when the key holds something else, `store_error` for the rest.
+/// Errors are `std::system_error`: `outcome_unknown` when the connection broke after the request was
+/// sent, `store_unavailable` when it was not sent (no connection, or a broken one: see
+/// `redisReconnect`) and for what the server refuses for the moment (READONLY, OOM, LOADING, MOVED, …),
+/// `unauthorised`, `wrong_kind` when the key holds something else, `invalid_argument` for a connection
+/// that is null, not a blocking one, or has replies that nobody has read, `store_error` for the rest.
+///
+/// Read all replies to commands of your own before you use the connection here. Where one turns out to
+/// have been on its way the call ends with `outcome_unknown`, and the connection counts as broken
+/// (`redisContext::err`): nobody knows any more which reply belongs to which command.
 ///
 /// Thread safety: that of the connection, one thread at a time.
 namespace holdfast::guard {
@@ -44,7 +50,7 @@ public:
         reply_handle reply{};
     };
 
-    explicit redis_fence(redisContext* connection) noexcept : connection_{connection} {}
+    explicit redis_fence(redisContext* connection);
 
     /// SET.
     [[nodiscard]] admission set(std::string_view key, fencing_token token, std::string_view value);
@@ -69,7 +75,7 @@ private:
 /// A hash with the field `lease_seq`; see `storage_lease`.
 class redis_storage_lease {
 public:
-    explicit redis_storage_lease(redisContext* connection) noexcept : connection_{connection} {}
+    explicit redis_storage_lease(redisContext* connection);
 
     /// Zero when there is no such key or field. Read it before the fields it stands for.
     [[nodiscard]] lease_sequence read(std::string_view key);

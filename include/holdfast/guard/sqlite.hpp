@@ -11,15 +11,17 @@ struct sqlite3_stmt;
 
 namespace holdfast::guard {
 
-/// A connection to SQLite, 3.37 or newer. Keeps the statements that it prepared, so it must be gone
-/// before the connection is closed.
+/// A connection to SQLite, 3.37 or newer. Keeps the last 16 statements that it prepared, so it must be
+/// gone before the connection is closed.
 ///
 /// A guard's first statement takes the database's write lock, also in a transaction begun with plain
 /// `BEGIN`. If the transaction has read before, and somebody wrote since, that fails with `busy`: begin
 /// with `BEGIN IMMEDIATE` to wait instead.
 class sqlite_database final : public database {
 public:
-    explicit sqlite_database(sqlite3* connection) : connection_{connection} {}
+    /// Throws `invalid_argument` for a null connection, `store_unavailable` for one that failed to
+    /// open.
+    explicit sqlite_database(sqlite3* connection);
     sqlite_database(const sqlite_database&) = delete;
     sqlite_database& operator=(const sqlite_database&) = delete;
     ~sqlite_database() override;

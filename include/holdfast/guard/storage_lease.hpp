@@ -3,6 +3,7 @@
 #include <compare>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -56,20 +57,25 @@ public:
     /// is refused in one there; and for a table of the user's it is refused everywhere.
     void create_table();
 
-    /// Empty when the user's table has no such row. In a table of its own, everything starts at zero.
+    /// Any 1 to 255 bytes are a key. In the user's table it is compared as the column does, in MySQL in
+    /// the column's own notation ("1", not "01"). Empty when the user's table has no such row. In a
+    /// table of its own, everything starts at zero.
     [[nodiscard]] std::optional<lease_sequence> read(std::string_view key);
-    /// Inside the transaction that writes.
+    /// Inside the transaction that writes. `store_error` when the sequence has reached 2^63 - 1.
     [[nodiscard]] contest advance(std::string_view key, lease_sequence seen);
 
 private:
     enum class ownership : std::uint8_t { ours, users };
     storage_lease(database& connection, const lease_columns& columns, ownership whose);
+    [[nodiscard]] parameter named(std::string_view key) const;
+    answer run(std::string_view statement, std::span<const parameter> parameters);
 
     database& database_;
     ownership whose_;
     std::string read_;
     std::string advance_;
     std::string begin_;
+    std::string advice_;
 };
 
 }  // namespace holdfast::guard

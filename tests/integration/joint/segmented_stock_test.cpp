@@ -238,6 +238,40 @@ TEST_F(segments, that_are_asked_for_at_the_last_moment_are_given_up_without_an_e
     plan_->let_go();
 }
 
+/// Every call rides it out, as those of a mutex do.
+TEST_F(segments, of_a_store_that_is_away_for_a_moment_are_waited_for) {
+    shelves all{{100, 100}};
+    segmented_stock stock{client_, "s", 2, all.store()};
+    const auto away = [&] {
+        plan_->fail_next(call_kind::acquire, 8, {errc::store_unavailable, "away"});
+    };
+    away();
+    EXPECT_TRUE(stock.take(1));
+    away();
+    EXPECT_TRUE(stock.take_for(1, 10s));
+    away();
+    EXPECT_NO_THROW(stock.put(1));
+    away();
+    EXPECT_TRUE(stock.take_for(150, 10s));
+    EXPECT_EQ(stock.count(), 49U);
+}
+
+TEST_F(segments, of_a_store_that_stays_away_end_in_an_error) {
+    shelves all{{100, 100}};
+    auto impatient = make_client({.outage_patience = 50ms});
+    segmented_stock stock{impatient, "s", 2, all.store()};
+    plan_->fail_next(call_kind::acquire, 100'000, {errc::store_unavailable, "away"});
+    EXPECT_EQ(error_of([&] { return stock.take(1); }), errc::store_unavailable);
+    EXPECT_EQ(error_of([&] { return stock.take_for(1, 200ms); }), errc::store_unavailable);
+    EXPECT_EQ(error_of([&] { return stock.take_for(1, 0ms); }), errc::store_unavailable);
+    EXPECT_EQ(error_of([&] {
+                  stock.put(1);
+                  return 0;
+              }),
+              errc::store_unavailable);
+    EXPECT_EQ(all.units(), (std::vector<std::uint64_t>{100, 100}));
+}
+
 TEST_F(segments, that_stay_locked_do_not_keep_units_from_being_given_back) {
     for (const std::size_t freed : {0U, 1U}) {
         SCOPED_TRACE(freed);
@@ -287,6 +321,26 @@ TEST_F(interrupted_gathering, says_how_many_units_are_missing_if_they_cannot_be_
     segmented_stock stock{client_, "s", 3, store()};
     const auto text = error_text_of([&] { return stock.take(5); });
     EXPECT_NE(text.find("2 units were taken and could not be put back"), std::string::npos) << text;
+}
+
+/// Others may have brought units meanwhile.
+TEST_F(segments, that_were_read_when_their_lock_was_lost_are_not_counted) {
+    for (const std::size_t count : {1U, 3U}) {
+        shelves all{std::vector<std::uint64_t>(count, 2)};
+        auto store = all.store();
+        int reads = 0;
+        store.read = [&, inner = store.read](const segment& of) {
+            const auto there = inner(of);
+            if (++reads != (count == 1 ? 1 : 6)) {  // of three: when all are locked to gather
+                return there;
+            }
+            revoke("s:" + std::to_string(of.index));
+            EXPECT_TRUE(eventually([&] { return of.lost.stop_requested(); }));
+            return there - 1;  // whoever has the lock now took it
+        };
+        segmented_stock stock{client_, "s", count, store};
+        EXPECT_EQ(error_of([&] { return stock.take(count == 1 ? 5 : 6); }), errc::revoked) << count;
+    }
 }
 
 TEST_F(segments, do_not_count_round_to_zero) {

@@ -162,6 +162,31 @@ TEST_F(lock_table_giving, one_that_was_never_refused_tells_the_store_nothing) {
     EXPECT_TRUE(requests_nothing());
 }
 
+/// Others are given the lock from hand to hand. Without a wish in the store it would hear of nothing.
+TEST_F(lock_table_giving, one_that_is_refused_while_its_process_listens_leaves_its_wish_at_once) {
+    const auto asked = wait_for_it();
+    const auto next = acquire(on_terms(lease_terms(10s), exclusive()));  // not handed over to it
+    at(100ms);
+    gives(asked.request.owner, grant);
+    release(who_waits);
+    answer(only<send_release>(), released());
+    const auto first = only<send_acquire>();
+    EXPECT_EQ(first.on_behalf_of, next);
+    EXPECT_FALSE(first.request.queue) << "most of the time it is free, and a wish costs the store more";
+
+    answer(first, busy());
+
+    const auto again = only<send_acquire>();
+    EXPECT_TRUE(again.request.queue);
+    EXPECT_EQ(again.request.owner, first.request.owner);
+    answer(again, busy());
+    EXPECT_EQ(said<send_acquire>(), 0U) << "once";
+    hint();
+    answer(only<send_acquire>(), granted(40));
+    stop_watching();
+    let_go(next);
+}
+
 TEST_F(lock_table_giving, one_that_never_renews_is_given_nothing) {
     const auto asked = wait_for_it(on_terms(fixed_terms(), exclusive()));
     EXPECT_FALSE(asked.request.queue);

@@ -246,29 +246,65 @@ TEST_F(lock_table_holding, threads_that_wait_contend_anew_after_a_loss) {
     break_the_silence();
 }
 
-TEST_F(lock_table_holding, hold_ends_at_its_max_hold) {
+TEST_F(lock_table_holding, hold_ends_at_its_max_hold_and_is_given_back) {
     const auto id = acquire(at_most(5s));
     answer(only<send_acquire>(), granted(7));
     EXPECT_EQ(only<finish_acquire>().valid_until, script::at(5s));
 
+    at(5s - 1ns);
+    EXPECT_TRUE(requests_nothing());
     at(5s);
 
     const auto loss = only<tell_loss>();
     EXPECT_EQ(loss.id, id);
     EXPECT_EQ(loss.why.code, errc::max_hold_exceeded);
-    release(id);
     answer(only<send_release>(), released());
+    EXPECT_EQ(said<finish_release>(), 0U) << "its holder has not called release";
+    release(id);
+    EXPECT_EQ(only<finish_release>().outcome, release_outcome::already_lost);
+    answer(only<send_release>(), nothing_to_release());
 }
 
-TEST_F(lock_table_holding, lease_that_reached_its_max_hold_is_freed_by_its_release) {
+TEST_F(lock_table_holding, those_who_wait_here_go_on_when_a_max_hold_is_back_in_the_store) {
+    const auto who = form_line(at_most(5s));
+    at(5s);
+    EXPECT_EQ(only<tell_loss>().id, who.first);
+
+    const auto back = only<send_release>();
+    EXPECT_EQ(said<send_acquire>(), 0U) << "it is not free yet";
+    answer(back, released());
+    const auto asked = only<send_acquire>();
+    EXPECT_EQ(asked.on_behalf_of, who.second);
+    answer(asked, granted(20));
+    EXPECT_EQ(only<finish_acquire>().id, who.second);
+
+    release(who.first);
+    EXPECT_EQ(only<finish_release>().outcome, release_outcome::already_lost);
+    answer(only<send_release>(), nothing_to_release());
+    cancel(who.third);
+    let_go(who.second);
+}
+
+TEST_F(lock_table_holding, max_hold_that_the_store_did_not_hear_of_is_given_back_again) {
     const auto id = hold(at_most(5s));
     at(5s);
-    at(6s);
-
-    release(id);
-
-    EXPECT_EQ(only<finish_release>().outcome, release_outcome::already_lost);
+    static_cast<void>(only<tell_loss>());
+    const auto first = only<send_release>();
+    at(7s);
+    answer(first, not_released(errc::outcome_unknown));
+    at(8s);
     answer(only<send_release>(), released());
+    release(id);
+    answer(only<send_release>(), nothing_to_release());
+}
+
+TEST_F(lock_table_holding, abandoned_hold_that_reached_its_max_hold_is_over) {
+    const auto id = hold(at_most(5s));
+    at(5s);
+    answer(only<send_release>(), released());
+    abandon(id);
+    EXPECT_EQ(only<finish_release>().outcome, release_outcome::already_lost);
+    answer(only<send_release>(), nothing_to_release());
 }
 
 TEST_F(lock_table_holding, renewal_does_not_stretch_a_max_hold) {
@@ -287,8 +323,9 @@ TEST_F(lock_table_holding, lease_that_reached_its_max_hold_is_not_renewed_any_mo
 
     EXPECT_EQ(said<send_renew>(), 0U);
 
-    release(id);
     answer(only<send_release>(), released());
+    release(id);
+    answer(only<send_release>(), nothing_to_release());
 }
 
 TEST_F(lock_table_holding, max_hold_of_a_hold_that_was_handed_over_starts_with_it) {
@@ -303,9 +340,9 @@ TEST_F(lock_table_holding, max_hold_of_a_hold_that_was_handed_over_starts_with_i
 
     EXPECT_EQ(only<tell_loss>().id, who.second);
     cancel(who.third);
-    answer(only<send_acquire>(), busy());
-    release(who.second);
     answer(only<send_release>(), released());
+    release(who.second);
+    answer(only<send_release>(), nothing_to_release());
 }
 
 TEST_F(lock_table_holding, suspicion_renews_at_once) {

@@ -135,10 +135,13 @@ TEST_F(lock_table_in_turn, the_deadline_of_one_who_never_asked_passes_too) {
     all_leave(waiters);
 }
 
-TEST_F(lock_table_in_turn, while_nobody_is_answered_it_is_not_busy) {
+TEST_F(lock_table_in_turn, while_nobody_is_answered_for_long_it_is_not_busy) {
     const auto asking = wait(2, permits(1, 5));
-    acquire(until(script::at(100ms), permits(1, 5)));
-    at(100ms);
+    acquire(until(script::at(1ms), permits(1, 5)));
+    acquire(until(script::at(500ms), permits(1, 5)));
+    at(1ms);
+    EXPECT_EQ(only<finish_acquire>().error.code, errc::busy) << "the store has not had its time yet";
+    at(500ms);
     EXPECT_EQ(only<finish_acquire>().error.code, errc::store_unavailable)
         << "nothing was asked for it, so nothing is in doubt";
     for (const auto& asked : all<send_acquire>()) {

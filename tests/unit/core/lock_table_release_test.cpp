@@ -133,6 +133,59 @@ TEST_F(lock_table_release, refused_release_is_unknown_and_says_why) {
     const auto end = only<finish_release>();
     EXPECT_EQ(end.outcome, release_outcome::unknown);
     EXPECT_EQ(end.error.code, errc::unauthorised);
+    at(5ms);
+    confirm_releases();
+}
+
+/// The store may accept later what it refuses now. Without another try the lock would stay until its
+/// ttl ends.
+TEST_F(lock_table_release, refused_release_is_tried_again_behind_the_callers_back) {
+    for (const auto why : {errc::store_error, errc::unauthorised}) {
+        const auto id = hold();
+        release(id);
+        const auto first = only<send_release>();
+        answer(first, not_released(why));
+        EXPECT_EQ(only<finish_release>().error.code, why);
+        at(now - start + 5ms);
+        answer(only<send_release>(), not_released(why));
+        at(now - start + 10ms);
+
+        const auto again = only<send_release>();
+        EXPECT_EQ(again.on_behalf_of, 0U);
+        EXPECT_EQ(again.request.owner, first.request.owner);
+        answer(again, released());
+        EXPECT_EQ(said<finish_release>(), 0U) << "its caller was told once";
+    }
+}
+
+TEST_F(lock_table_release, release_refused_for_good_is_not_tried_again) {
+    const auto id = hold();
+    release(id);
+
+    answer(only<send_release>(), not_released(errc::wrong_kind));
+
+    EXPECT_EQ(only<finish_release>().error.code, errc::wrong_kind);
+    at(1h);
+    EXPECT_TRUE(requests_nothing());
+}
+
+TEST_F(lock_table_release, threads_that_wait_contend_once_the_release_was_refused) {
+    const auto id = hold();
+    const auto waiting = acquire(on_terms(lease_terms(10s), exclusive()));
+    release(id);
+    const auto back = only<send_release>();
+
+    answer(back, not_released(errc::store_error));
+
+    const auto asked = only<send_acquire>();
+    EXPECT_EQ(asked.on_behalf_of, waiting);
+    EXPECT_NE(asked.request.owner, back.request.owner);
+    answer(asked, busy());
+    at(5ms);
+    answer(only<send_release>(), released());
+    hint();
+    answer(only<send_acquire>(), granted(8));
+    let_go(waiting);
 }
 
 TEST_F(lock_table_release, request_does_not_outlast_the_release_timeout) {

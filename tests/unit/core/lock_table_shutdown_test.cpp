@@ -136,10 +136,25 @@ TEST_F(lock_table_shutdown, what_the_store_refused_stays_reported) {
     const auto id = hold();
     shut_down();
 
+    answer(only<send_release>(), not_released(errc::wrong_kind));
+
+    ASSERT_EQ(table.unreleased().size(), 1U);
+    EXPECT_EQ(table.unreleased()[0].error.code, errc::wrong_kind);
+    at(1h);
+    release(id);
+}
+
+TEST_F(lock_table_shutdown, what_the_store_refuses_for_now_is_tried_again_and_reported_meanwhile) {
+    const auto id = hold();
+    shut_down();
+
     answer(only<send_release>(), not_released(errc::unauthorised));
 
     ASSERT_EQ(table.unreleased().size(), 1U);
     EXPECT_EQ(table.unreleased()[0].error.code, errc::unauthorised);
+    at(5ms);
+    answer(only<send_release>(), released());
+    EXPECT_TRUE(table.unreleased().empty());
     at(1h);
     release(id);
 }

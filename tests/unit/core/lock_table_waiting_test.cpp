@@ -263,13 +263,99 @@ TEST_F(lock_table_waiting, deadline_passes_while_the_store_cannot_be_reached) {
     EXPECT_EQ(said<send_release>(), 0U);
 }
 
-TEST_F(lock_table_waiting, deadline_passes_before_the_first_answer) {
+TEST_F(lock_table_waiting, a_store_has_50_ms_to_answer_one_who_asked_with_less_left) {
+    acquire(until(script::at(1ms), exclusive()));
+    const auto asked = only<send_acquire>();
+    EXPECT_EQ(asked.deadline, script::at(50ms));
+
+    at(49ms);
+    EXPECT_EQ(said<finish_acquire>(), 0U);
+    answer(asked, busy());
+
+    EXPECT_EQ(only<finish_acquire>().error.code, errc::busy);
+}
+
+TEST_F(lock_table_waiting, a_grant_that_comes_within_the_50_ms_counts) {
+    const auto id = acquire(until(script::at(1ms), exclusive()));
+    at(49ms);
+
+    answer(only<send_acquire>(), granted(7));
+
+    EXPECT_FALSE(only<finish_acquire>().error);
+    let_go(id);
+}
+
+TEST_F(lock_table_waiting, news_that_come_after_the_deadline_do_not_make_it_ask_again) {
+    acquire(until(script::at(1ms), exclusive()));
+    at(2ms);
+    hint();
+
+    answer(only<send_acquire>(), busy());
+
+    EXPECT_EQ(only<finish_acquire>().error.code, errc::busy);
+    EXPECT_TRUE(requests_nothing());
+}
+
+TEST_F(lock_table_waiting, deadline_passes_and_the_engine_says_that_no_answer_came) {
+    acquire(until(script::at(100ms), exclusive()));
+    at(100ms);
+    EXPECT_EQ(said<finish_acquire>(), 0U);
+
+    answer(only<send_acquire>(), not_acquired(errc::outcome_unknown));
+
+    EXPECT_EQ(only<finish_acquire>().error.code, errc::outcome_unknown);
+    answer(only<send_release>(), released());
+}
+
+TEST_F(lock_table_waiting, deadline_passes_and_the_engine_says_nothing) {
     acquire(until(script::at(100ms), exclusive()));
 
-    at(100ms);
+    at(1100ms);
 
     EXPECT_EQ(only<finish_acquire>().error.code, errc::outcome_unknown);
     answer(only<send_acquire>(), granted(7));
+    answer(only<send_release>(), released());
+}
+
+TEST_F(lock_table_waiting, one_for_whom_nothing_was_asked_knows_that_it_has_nothing) {
+    const auto asking = acquire();
+    const auto queued = acquire(until(script::at(1ms), exclusive()));
+
+    at(1ms);
+
+    const auto end = only<finish_acquire>();
+    EXPECT_EQ(end.id, queued);
+    EXPECT_EQ(end.error.code, errc::busy);
+    answer(only<send_acquire>(), granted(7));
+    let_go(asking);
+}
+
+TEST_F(lock_table_waiting, one_for_whom_nothing_was_asked_is_told_of_a_long_silence) {
+    const auto asking = acquire();
+    const auto queued = acquire(until(script::at(500ms), exclusive()));
+
+    at(500ms);
+
+    const auto end = only<finish_acquire>();
+    EXPECT_EQ(end.id, queued);
+    EXPECT_EQ(end.error.code, errc::store_unavailable);
+    answer(only<send_acquire>(), granted(7));
+    let_go(asking);
+}
+
+TEST_F(lock_table_waiting, what_is_unknown_to_the_one_who_asked_is_an_outage_to_the_others) {
+    acquire();
+    const auto queued = acquire();
+    const auto asked = only<send_acquire>();
+    at(10s);
+
+    answer(asked, not_acquired(errc::outcome_unknown));
+
+    const auto ends = all<finish_acquire>();
+    ASSERT_EQ(ends.size(), 2U);
+    EXPECT_EQ(ends[0].error.code, errc::outcome_unknown);
+    EXPECT_EQ(ends[1].id, queued);
+    EXPECT_EQ(ends[1].error.code, errc::store_unavailable);
     answer(only<send_release>(), released());
 }
 

@@ -145,14 +145,38 @@ TEST(release, back_off_doubles_and_is_capped) {
     EXPECT_EQ(next_backoff(way, no_jitter), 160ms);
 }
 
-TEST(release, refusal_ends_it_with_its_reason) {
+TEST(release, refusal_for_good_ends_it_with_its_reason) {
+    for (const auto why : {errc::wrong_kind, errc::invalid_argument, errc::bad_configuration,
+                           errc::forked, errc::shut_down}) {
+        auto way = release_of_stock();
+        (void)way.ask(at(0ms));
+
+        EXPECT_TRUE(way.on_reply(not_released(why), at(1ms), no_jitter));
+
+        EXPECT_EQ(way.outcome(true), release_outcome::unknown);
+        EXPECT_EQ(way.trouble().code, why);
+    }
+}
+
+TEST(release, refusal_that_may_be_lifted_is_tried_again) {
+    for (const auto why : {errc::store_error, errc::unauthorised}) {
+        auto way = release_of_stock();
+        (void)way.ask(at(0ms));
+
+        EXPECT_FALSE(way.on_reply(not_released(why), at(1ms), no_jitter));
+
+        EXPECT_TRUE(way.refused());
+        EXPECT_EQ(way.outcome(true), release_outcome::unknown);
+        EXPECT_EQ(way.trouble().code, why);
+        EXPECT_EQ(way.wake_at(), at(1ms + 2500us));
+    }
+}
+
+TEST(release, store_that_cannot_be_reached_has_not_refused) {
     auto way = release_of_stock();
-    (void)way.ask(at(0ms));
+    (void)next_backoff(way, no_jitter);
 
-    EXPECT_TRUE(way.on_reply(not_released(errc::unauthorised), at(1ms), no_jitter));
-
-    EXPECT_EQ(way.outcome(true), release_outcome::unknown);
-    EXPECT_EQ(way.trouble().code, errc::unauthorised);
+    EXPECT_FALSE(way.refused());
 }
 
 TEST(release, asking_is_pointless_once_the_ttl_has_ended) {

@@ -388,12 +388,51 @@ TEST_F(renewal_script, suspicion_makes_every_lease_due_at_once) {
     EXPECT_THAT(due(4s), UnorderedElementsAre(1, 2));
 }
 
-TEST_F(renewal_script, suspicion_does_not_touch_fixed_leases) {
-    add(1, at(0ms), fixed_terms());
+TEST_F(renewal_script, suspicion_asks_after_a_fixed_lease_with_the_shortest_ttl) {
+    auto how = fixed_terms();
+    how.shortest_ttl = 20ms;
+    add(1, at(0ms), how);
 
     suspect_all(at(4s));
 
-    EXPECT_THAT(due(4s), IsEmpty());
+    EXPECT_THAT(time(4s), IsEmpty());
+    const auto sent = leases.next_batch(at(4s));
+    ASSERT_EQ(sent.requests.size(), 1U);
+    EXPECT_EQ(sent.requests[0].ttl, 20ms)
+        << "a renewal never shortens a lease, nor must this lengthen it";
+}
+
+TEST_F(renewal_script, fixed_lease_that_is_there_still_ends_at_its_deadline) {
+    add(1, at(0ms), fixed_terms());
+    suspect_all(at(4s));
+    EXPECT_THAT(due(4s), ElementsAre(1));
+
+    EXPECT_THAT(answer(1, renewed(), 4s, 5s), IsEmpty());
+
+    EXPECT_EQ(leases.wake_at(), at(29'500ms));
+    EXPECT_EQ(held.at(1).valid_until(), at(29'500ms));
+}
+
+TEST_F(renewal_script, fixed_lease_that_is_gone_is_lost) {
+    add(1, at(0ms), fixed_terms());
+    suspect_all(at(4s));
+    EXPECT_THAT(due(4s), ElementsAre(1));
+
+    const auto events = answer(1, gone({errc::revoked, "by alice"}), 4s, 5s);
+
+    ASSERT_EQ(events.size(), 1U);
+    EXPECT_EQ(events[0].what, kind::lost);
+    EXPECT_EQ(events[0].error.code, errc::revoked);
+}
+
+TEST_F(renewal_script, fixed_lease_is_asked_after_again_when_no_answer_came) {
+    add(1, at(0ms), fixed_terms());
+    suspect_all(at(4s));
+    EXPECT_THAT(due(4s), ElementsAre(1));
+
+    EXPECT_THAT(answer(1, not_renewed(errc::store_unavailable), 4s, 5s), IsEmpty());
+
+    EXPECT_THAT(due(7s), ElementsAre(1));
 }
 
 TEST_F(renewal_script, answer_to_a_request_from_before_the_suspicion_does_not_lift_it) {

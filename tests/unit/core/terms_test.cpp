@@ -44,6 +44,7 @@ TEST(terms, defaults_are_filled_in) {
     EXPECT_EQ(how.jeopardy, 10s);
     EXPECT_FALSE(how.max_hold);
     EXPECT_EQ(how.release_timeout, 2s);
+    EXPECT_EQ(how.shortest_ttl, 20ms);
 }
 
 TEST(terms, default_margin_is_a_twentieth_of_the_ttl) {
@@ -83,8 +84,22 @@ TEST(terms, ttl_must_be_one_that_the_store_takes) {
     EXPECT_EQ(accepted({.ttl = 20ms}).ttl, 20ms);
     EXPECT_EQ(accepted({.ttl = 1h}).ttl, 1h);
     EXPECT_THAT(refused({.ttl = 19ms}).detail, HasSubstr("20 ms"));
-    EXPECT_THAT(refused({.ttl = 1h + 1ms}).detail, HasSubstr("3600000 ms"));
+    EXPECT_THAT(refused({.ttl = 1h + 1ms}).detail, HasSubstr("20 ms to 3600 s"));
     (void)refused({.ttl = -1s});
+}
+
+TEST(terms, limits_are_told_in_units_that_people_read) {
+    holdfast::engines::guarantees promises;
+    promises.minimum_ttl = 20ms;
+    terms result;
+    lease_options options;
+    options.ttl = 400 * 24h;
+    EXPECT_EQ(make_terms(options, promises, result).detail,
+              "a ttl of 400 days is out of range; this store takes 20 ms to 366 days");
+    options.ttl = 30s;
+    options.max_hold = 400 * 24h;
+    EXPECT_EQ(make_terms(options, promises, result).detail,
+              "a max_hold of 400 days is out of range; it may be 1 ms to 366 days");
 }
 
 TEST(terms, margin_is_at_most_half_of_the_ttl) {

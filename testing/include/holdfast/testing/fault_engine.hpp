@@ -50,6 +50,7 @@ public:
               engines::completion<engines::list_reply> done) override;
     void latch(engines::latch_request request, engines::call how,
                engines::completion<engines::latch_reply> done) override;
+    void examine(engines::call how, engines::completion<engines::examine_reply> done) override;
 
     [[nodiscard]] std::unique_ptr<engines::subscription> watch(std::string name, lock_kind kind,
                                                                std::function<void()> hint) override;

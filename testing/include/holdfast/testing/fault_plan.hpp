@@ -9,7 +9,16 @@
 
 namespace holdfast::testing {
 
-enum class call_kind : std::uint8_t { acquire, renew, release, revoke, inspect, list, latch };
+enum class call_kind : std::uint8_t {
+    acquire,
+    renew,
+    release,
+    revoke,
+    inspect,
+    list,
+    latch,
+    examine,
+};
 
 /// The script of what goes wrong between a client and its store: see `fault_engine`.
 ///

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -19,6 +20,8 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <sys/types.h>
 #include <time.h>
 
 /// In place of the header of the same name in `src`: everything that waits or wakes is a step that the
@@ -108,7 +111,7 @@ private:
     }
     [[nodiscard]] static Value value_of(std::uint64_t bits) noexcept {
         Value value;
-        std::memcpy(&value, &bits, sizeof value);
+        std::memcpy(static_cast<void*>(&value), &bits, sizeof value);
         return value;
     }
     [[nodiscard]] std::uint64_t bits() const noexcept { return bits_of(newest_); }
@@ -290,6 +293,19 @@ private:
     std::size_t number_{SIZE_MAX};
 };
 
+/// Joins when it is destroyed.
+class jthread : public thread {
+public:
+    using thread::thread;
+    jthread(jthread&&) noexcept = default;
+    jthread& operator=(jthread&&) noexcept = default;
+    ~jthread() {
+        if (joinable()) {
+            join();
+        }
+    }
+};
+
 namespace this_thread {
 
 [[nodiscard]] inline thread::id get_id() noexcept {
@@ -311,6 +327,22 @@ int eventfd_write(int descriptor, ::eventfd_t more) noexcept;
 int eventfd_read(int descriptor, ::eventfd_t* value) noexcept;
 int close(int descriptor) noexcept;
 int poll(::pollfd* watched, ::nfds_t count, int timeout) noexcept;
+// Timers are those of the model's clock: see timer.hpp.
+[[nodiscard]] int timerfd_create(int clock, int flags) noexcept;
+int timerfd_settime(int descriptor, int flags, const ::itimerspec* when, ::itimerspec* before) noexcept;
+/// Of a timer only.
+::ssize_t read(int descriptor, void* buffer, std::size_t size) noexcept;
+
+/// Of the model's thread, in this execution.
+template <class Value, class Tag>
+[[nodiscard]] Value& per_thread() noexcept {
+    static std::size_t execution = 0;
+    static std::map<std::size_t, Value> values;
+    if (std::exchange(execution, model::execution()) != model::execution()) {
+        values.clear();
+    }
+    return values[model::exploring() ? model::self() : SIZE_MAX];
+}
 
 [[nodiscard]] constexpr bool worth_spinning() noexcept {
     return false;

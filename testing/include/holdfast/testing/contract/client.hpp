@@ -2,8 +2,10 @@
 
 #include <chrono>
 #include <future>
+#include <mutex>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -302,6 +304,39 @@ TYPED_TEST_P(client_contract, the_shortest_ttl_the_engine_promises_can_be_used) 
     EXPECT_TRUE(yours.try_acquire_for(patience));
 }
 
+/// A store that answers is no reason to throw, however short the wait. One that took longer than it has
+/// (50 ms) is.
+TYPED_TEST_P(client_contract, short_waits_end_with_the_lock_or_without_it) {
+    constexpr int threads = 4;
+    constexpr int rounds = 60;
+    client store{this->address()};
+    std::mutex guard;
+    std::string thrown;
+    bool slow = false;
+    {
+        std::vector<std::jthread> all;
+        for (int index = 0; index < threads; ++index) {
+            all.emplace_back([&] {
+                mutex plain{store, this->unique("plain")};
+                for (int round = 0; round < rounds; ++round) {
+                    const auto began = clock::now();
+                    try {
+                        if (plain.try_lock_for(std::chrono::microseconds{50 << (round % 7)})) {
+                            std::this_thread::yield();
+                            plain.unlock();
+                        }
+                    } catch (const std::system_error& error) {
+                        const std::lock_guard lock{guard};
+                        thrown = error.what();
+                        slow = slow || clock::now() - began >= std::chrono::milliseconds{50};
+                    }
+                }
+            });
+        }
+    }
+    EXPECT_TRUE(thrown.empty() || slow) << thrown;
+}
+
 TYPED_TEST_P(client_contract, locks_are_listed_with_the_label_of_their_client) {
     const auto name = this->unique("stock");
     client first{this->address(), {.label = "billing worker 3"}};
@@ -330,6 +365,7 @@ REGISTER_TYPED_TEST_SUITE_P(
     a_lock_given_up_with_a_delay_stays_taken_for_it, a_client_that_ends_gives_everything_back,
     a_shutdown_ends_all_waiting_and_leaves_nothing_behind,
     clients_tell_names_apart_that_differ_only_a_little, a_ttl_that_makes_no_sense_is_refused,
-    the_shortest_ttl_the_engine_promises_can_be_used, locks_are_listed_with_the_label_of_their_client);
+    the_shortest_ttl_the_engine_promises_can_be_used, short_waits_end_with_the_lock_or_without_it,
+    locks_are_listed_with_the_label_of_their_client);
 
 }  // namespace holdfast::testing

@@ -129,6 +129,26 @@ TYPED_TEST_P(latch_contract, an_abandoned_latch_disappears_and_not_before_its_li
     this->expect_not_before(this->short_ttl, asked_at, clock::now());
 }
 
+TYPED_TEST_P(latch_contract, a_latch_that_opened_is_known_and_one_that_ended_is_not) {
+    const auto opened = this->unique("opened");
+    const auto ended = this->unique("ended");
+    auto alice = this->join("alice");
+    auto bob = this->join("bob");
+    if (!this->offers_latches(alice)) {
+        return;
+    }
+    EXPECT_FALSE(bob.read_latch(opened).known);
+    EXPECT_TRUE(alice.set_latch(opened, 2, this->short_ttl * 10).known);
+    EXPECT_TRUE(alice.set_latch(ended, 2, this->short_ttl).known);
+    EXPECT_TRUE(bob.read_latch(opened).known);
+    EXPECT_TRUE(bob.count_down(opened).known);
+    EXPECT_TRUE(bob.count_down(opened).known);
+    EXPECT_TRUE(alice.read_latch(opened).known);
+    ASSERT_TRUE(eventually([&] { return bob.read_latch(ended).count == 0; }));
+    EXPECT_FALSE(bob.read_latch(ended).known);
+    EXPECT_TRUE(bob.read_latch(opened).known) << "for two minutes";
+}
+
 TYPED_TEST_P(latch_contract, two_latches_do_not_interfere) {
     const auto first = this->unique("first");
     const auto second = this->unique("second");
@@ -149,6 +169,7 @@ REGISTER_TYPED_TEST_SUITE_P(latch_contract,  //
                             a_count_down_sent_again_counts_once,
                             the_last_count_down_sent_again_is_harmless,
                             an_abandoned_latch_disappears_and_not_before_its_lifetime,
+                            a_latch_that_opened_is_known_and_one_that_ended_is_not,
                             two_latches_do_not_interfere);
 
 }  // namespace holdfast::testing

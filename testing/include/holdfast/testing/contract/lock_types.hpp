@@ -177,8 +177,8 @@ TYPED_TEST_P(lock_type_contract, after_a_lost_answer_to_a_change_of_modes_an_unl
 
     stock.lock();
     plan->lose_replies_of_next(call_kind::acquire, 3);  // a downgrade is tried three times
-    EXPECT_EQ(this->thrown_by([&] { stock.downgrade(); }), errc::outcome_unknown);
-    stock.unlock();
+    stock.downgrade();                                  // a share is what it has at least
+    stock.unlock_shared();
     EXPECT_TRUE(is_free());
 }
 

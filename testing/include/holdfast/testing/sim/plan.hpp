@@ -43,7 +43,9 @@ enum class feature : std::uint8_t {
     convert,
     linger,
     late_release,
-    fair,  ///< one of the locks has a line in the store
+    fair,            ///< one of the locks has a line in the store
+    refuse_release,  ///< (the store) answers a release with an error and does nothing
+    impatient,       ///< lets go of a lease while it is being converted
     count,
 };
 
