@@ -2,8 +2,7 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <redis/address.hpp>
@@ -52,8 +51,8 @@ private:
         return last != std::string_view::npos && last >= authority_ends;
     }
 
-    /// Nothing of the address is repeated here but the names of options: without the "@" that should
-    /// follow it, a password may stand in the place of anything else.
+    /// Nothing of the address is repeated here but the names of options, and absolute paths: without
+    /// the "@" that should follow it, a password may stand in the place of anything else.
     [[noreturn]] void refuse(const std::string& words) const {
         failure{errc::bad_configuration,
                 misplaced_ ? words + "; " + std::string{user_info_rule} : words}
@@ -293,12 +292,13 @@ private:
         if (value.empty()) {
             refuse("option \"" + name + "\" is empty");
         }
+        // Absolute: they are read again, and the working directory may be another one by then.
         if (name == "ca") {
-            tls->ca_file = value;
+            tls->ca_file = std::filesystem::absolute(value).string();
         } else if (name == "cert") {
-            tls->certificate_file = value;
+            tls->certificate_file = std::filesystem::absolute(value).string();
         } else if (name == "key") {
-            tls->key_file = value;
+            tls->key_file = std::filesystem::absolute(value).string();
         } else if (name == "server_name") {
             tls->server_name = value;
         } else {
@@ -389,7 +389,9 @@ private:
             refuse("the password is given in more than one way");
         }
         if (file != given_.end()) {
-            into.password = password_from_file(whose + "password_file", file->second);
+            // Absolute: it is read again, and the working directory may be another one by then.
+            into.password_file = std::filesystem::absolute(file->second).string();
+            into.password = password_from_file(whose + "password_file", into.password_file);
         }
         if (variable != given_.end()) {
             const char* value = std::getenv(variable->second.c_str());
@@ -402,18 +404,22 @@ private:
 
     [[nodiscard]] std::string password_from_file(const std::string& name,
                                                  const std::string& path) const {
-        std::ifstream file{path, std::ios::binary};
-        std::string text{std::istreambuf_iterator<char>{file}, {}};
-        if (!file.is_open() || file.bad()) {
-            refuse("the file that " + name + " names cannot be read");
+        auto read = read_password_file(path);
+        if (!read.problem.empty()) {
+            refuse("the password cannot be read from " + shown_file(name) + ": " + read.problem);
         }
-        text.erase(
-            std::find_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }),
-            text.end());
-        if (text.empty()) {
-            refuse("the file that " + name + " names has no password in its first line");
+        return std::move(read.password);
+    }
+
+    /// A path may be shown. What does not begin like one may be the password itself: only the directory
+    /// is named in which a file of that name was looked for.
+    [[nodiscard]] std::string shown_file(const std::string& name) const {
+        const auto& written = given_.at(name);
+        if (misplaced_) {
+            return name;
         }
-        return text;
+        return written.starts_with('/') ? name + "=" + written
+                                        : name + ", in " + std::filesystem::current_path().string();
     }
 
     std::string scheme_;

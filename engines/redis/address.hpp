@@ -46,7 +46,7 @@ enum class passwords : std::uint8_t { read, ignored };
 
 /// Throws `std::system_error` with `errc::bad_configuration` and words that say what to write instead;
 /// never with the password in them, nor with anything that may be one in an address that is not
-/// understood.
+/// understood. The absolute path of a password file is no password.
 [[nodiscard]] address parse_address(std::string_view scheme, std::string_view rest,
                                     passwords wanted = passwords::read);
 

@@ -28,8 +28,8 @@ struct catalogue {
 void inspect_name(const std::shared_ptr<const catalogue>& from, const std::string& name, call how,
                   completion<inspect_reply> done);
 
-/// Goes through all keys with SCAN, which never keeps the server from its work for long, and describes
-/// those that are held.
+/// Goes through all keys with SCAN, a few at a time, and describes the locks among them. A page may end
+/// before it is full: see `list_reply`.
 void list_names(const std::shared_ptr<const catalogue>& from, list_request request, call how,
                 completion<list_reply> done);
 

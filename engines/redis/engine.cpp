@@ -1,5 +1,6 @@
 #include <redis/engine.hpp>
 
+#include <common/host_process.hpp>
 #include <common/validate.hpp>
 #include <redis/errors.hpp>
 #include <redis/examination.hpp>
@@ -34,9 +35,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::chrono::hours card_life{1};
+/// A client that was killed, or had no time to take its card away, leaves it for so long.
+constexpr std::chrono::minutes shortest_card_life{2};
 /// What is under way when a client ends may take so long.
-constexpr milliseconds longest_farewell{300};
+constexpr milliseconds longest_farewell{100};
 
 [[nodiscard]] std::string reach_text(const address& where) {
     switch (where.topology) {
@@ -48,6 +50,28 @@ constexpr milliseconds longest_farewell{300};
             break;
     }
     return "every host that uses this Redis server";
+}
+
+/// Connections know nothing of the whole address, so their advice is that for a single server.
+void fit_advice(std::string& detail, const address& where) {
+    const auto replace = [&detail](std::string_view words, std::string_view others) {
+        if (const auto at = detail.find(words); at != std::string::npos) {
+            detail.replace(at, words.size(), others);
+        }
+    };
+    if (where.connection.tls && where.topology != topology_kind::standalone) {
+        replace("; use redis://", "; use rediss://");
+        const bool cluster = where.topology == topology_kind::cluster;
+        replace("write redis:// instead of rediss://",
+                cluster ? "write redis+cluster:// instead of rediss+cluster://"
+                        : "write redis+sentinel:// instead of rediss+sentinel://");
+    }
+    const auto says = [&detail](std::string_view code) {
+        return detail.find(code) != std::string::npos;
+    };
+    if (detail.starts_with("sentinel ") && (says("NOAUTH") || says("WRONGPASS"))) {
+        detail += "; the password of the sentinels is that of sentinel_password_file=FILE";
+    }
 }
 
 [[nodiscard]] guarantees promises_of(const address& where) {
@@ -99,12 +123,14 @@ template <class Decode>
     return policy.what == replica_policy::rule::majority ? (known + 1) / 2 : policy.count;
 }
 
-[[nodiscard]] std::unique_ptr<router> make_router(const address& where, router::events told) {
+[[nodiscard]] std::unique_ptr<router> make_router(const address& where, router::events told,
+                                                  const client_identity& identity) {
     switch (where.topology) {
         case topology_kind::sentinel:
             return make_sentinel(where, std::move(told));
         case topology_kind::cluster:
-            return make_cluster(where, std::move(told));
+            return make_cluster(where, std::move(told),
+                                identity.only_looks ? cluster_use::looking : cluster_use::locks);
         case topology_kind::standalone:
             break;
     }
@@ -123,10 +149,22 @@ redis_engine::redis_engine(redis::address where, const client_identity& identity
           where_,
           {.heard = [all = watches_](const std::string& channel,
                                      std::string_view message) { all->heard(channel, message); },
-           .subscribed = [all = watches_](const std::string& channel) { all->flows(channel); }})} {
+           .subscribed = [all = watches_](const std::string& channel) { all->flows(channel); },
+           .refused = [this](const std::string& channel,
+                             const std::string& words) { cannot_listen(channel, words); }},
+          identity)} {
     watches_->connect(router_.get());
     const auto deadline = clock::now() + where_.connection.connect_timeout;
-    if (const auto trouble = router_->connect(deadline)) {
+    if (auto trouble = router_->connect(deadline)) {
+        // The store's address names the server already.
+        const auto server = where_.nodes.front().text() + ": ";
+        if (where_.nodes.size() == 1 && trouble.detail.starts_with(server)) {
+            trouble.detail.erase(0, server.size());
+        }
+        const bool at_sentinels = trouble.detail.starts_with("sentinel ");
+        fit_advice(trouble.detail, where_);
+        const auto& login = at_sentinels ? where_.sentinel_login : where_.connection.login;
+        trouble.detail += line_that_allows(trouble.detail, login.user);
         trouble.raise("cannot use the store " + where_.text);
     }
     dialect_ = {where_.prefix, router_->clustered(), where_.redisson_tokens,
@@ -135,7 +173,7 @@ redis_engine::redis_engine(redis::address where, const client_identity& identity
         *router_, dialect_, [this](script_call what, std::uint16_t slot, call how, answered done) {
             run(std::move(what), slot, how, std::move(done));
         }});
-    write_card(card_life);
+    write_card({});
 }
 
 redis_engine::~redis_engine() {
@@ -190,7 +228,8 @@ void redis_engine::run(script_call what, std::uint16_t slot, call how, answered 
     const auto finish = [this](const errand& over, connection::result result) {
         under_way_.fetch_sub(1, std::memory_order_release);
         if (!result.error && result.replies.front().is_error()) {
-            name_forbidden_command(result.replies.front(), over.what.what->text);
+            name_forbidden_command(result.replies.front(), over.what.what->text, dialect_.publish);
+            name_forbidden_keys(result.replies.front(), over.what.keys);
         }
         over.done(std::move(result));
     };
@@ -237,7 +276,8 @@ void redis_engine::acquire(acquire_request request, call how, completion<acquire
     }
     // What is granted by another's release is confirmed by nobody, and asks for no particular token.
     const bool may_be_told = request.replicas == replica_policy{} && request.token_floor.value == 0;
-    const int turn = request.kind == lock_kind::mutex ? turns_->claim(key) : 0;
+    const bool has_turns = request.kind != lock_kind::fair_mutex;
+    const int turn = has_turns ? turns_->claim(key) : 0;
     auto script = acquire_call(request, key, dialect_, may_be_told ? question : 0, turn);
     if (request.replicas != replica_policy{}) {
         if (in_line) {
@@ -249,13 +289,12 @@ void redis_engine::acquire(acquire_request request, call how, completion<acquire
         return;
     }
     run(std::move(script), slot_for(key), how,
-        [this, in_line, key, request = std::move(request),
+        [this, in_line, has_turns, key, request = std::move(request),
          done = std::move(done)](connection::result result) {
             bool listened = false;
             auto reply = read(result, [&](const value& answer) {
                 listened = in_line && says_listening(answer);
-                if (const int theirs = turn_in_the_way(answer);
-                    theirs != 0 && request.kind == lock_kind::mutex) {
+                if (const int theirs = turn_in_the_way(answer); theirs != 0 && has_turns) {
                     turns_->refused(key, theirs);
                 }
                 return acquire_answer(answer, request);
@@ -332,6 +371,7 @@ void redis_engine::release(release_request request, call how, completion<release
     const auto key = dialect_.key_of(request.name);
     if (request.linger.count() > 0) {
         leaves_locks_ = true;
+        write_card(request.linger);
     }
     const auto kind = request.mode == claim_mode::permit ? lock_kind::semaphore : request.kind;
     const auto finish = [this, kind, key, owner = request.owner,
@@ -399,7 +439,7 @@ void redis_engine::latch(latch_request request, call how, completion<latch_reply
 }
 
 void redis_engine::examine(call how, completion<examine_reply> done) {
-    examine_servers(catalogue_, how, std::move(done));
+    examine_servers(catalogue_, where_, how, std::move(done));
 }
 
 store_instance redis_engine::instance(const std::string& name) const {
@@ -419,41 +459,68 @@ void redis_engine::listen_for_revocations() {
     }
 }
 
+/// Waiting works without notifications, and wakes up a second late.
+void redis_engine::cannot_listen(const std::string& channel, const std::string& words) {
+    if (callbacks_.degraded && !cannot_listen_.exchange(true)) {
+        callbacks_.degraded({errc::unauthorised, "this user may not subscribe to " + channel +
+                                                     ", so waiters ask once a second instead of being "
+                                                     "told (" +
+                                                     words + "); docs/redis.md has the ACL line"});
+    }
+}
+
 /// Takes the card away, unless locks stay, and gives what is under way a moment to be answered: a
 /// release that nobody waited for may be among it, and need not have been sent yet.
 void redis_engine::take_leave() {
     const auto deadline = clock::now() + longest_farewell;
     const auto card = card_key(identity_.client.client_text());
-    router_->send(
-        slot_for(card), router::lane::common,
-        [card, keep = leaves_locks_.load()](std::string& out, const server_facts&) {
-            append_command(out, std::vector<std::string_view>{keep ? "EXISTS" : "DEL", card});
-            return connection::expected{1};
-        },
-        {deadline, caller::may_block}, [](const connection::result&) {});
+    if (!identity_.only_looks) {
+        router_->send(
+            slot_for(card), router::lane::common,
+            [card, keep = leaves_locks_.load()](std::string& out, const server_facts&) {
+                append_command(out, std::vector<std::string_view>{keep ? "EXISTS" : "DEL", card});
+                return connection::expected{1};
+            },
+            {deadline, caller::may_block}, [](const connection::result&) {});
+    }
     // All that was asked of the same server is over now. Others may take a little longer.
     while (under_way_.load(std::memory_order_acquire) > 0 && clock::now() < deadline) {
         std::this_thread::sleep_for(milliseconds{1});  // not a guess: looked at again
     }
 }
 
-/// Says who we are, for those who look at our locks; often enough that it outlives our leases.
+/// Says who we are, for those who look at our locks; often enough that it outlives our leases. `ttl` is
+/// how long the lock lasts that is asked for.
 void redis_engine::write_card(milliseconds ttl) {
+    if (identity_.only_looks) {
+        return;
+    }
+    auto longest = longest_ttl_.load(std::memory_order_relaxed);
+    bool longer = false;
+    while (ttl > longest) {
+        if (longest_ttl_.compare_exchange_weak(longest, ttl)) {
+            longest = ttl;
+            longer = true;
+        }
+    }
     const auto now = clock::now();
+    const auto life = std::max<milliseconds>(shortest_card_life, longest * 2);
     auto due = card_due_.load(std::memory_order_relaxed);
-    const auto life = std::max<milliseconds>(card_life, ttl * 2);
-    if (now < due || !card_due_.compare_exchange_strong(due, now + life / 3)) {
+    if (longer && life > shortest_card_life) {
+        card_due_.store(now + life / 3);
+    } else if (now < due || !card_due_.compare_exchange_strong(due, now + life / 3)) {
         return;
     }
     const auto key = card_key(identity_.client.client_text());
     router_->send(
         slot_for(key), router::lane::common,
-        [key, life, card = identity_.card](std::string& out, const server_facts&) {
+        [key, life, card = identity_.card, mark = process_mark()](std::string& out,
+                                                                  const server_facts&) {
             const auto pid = std::to_string(card.pid);
             const auto milliseconds = std::to_string(life.count());
-            append_command(out,
-                           std::vector<std::string_view>{"HSET", key, "host", card.host, "pid", pid,
-                                                         "program", card.program, "label", card.label});
+            append_command(out, std::vector<std::string_view>{"HSET", key, "host", card.host, "pid",
+                                                              pid, "program", card.program, "label",
+                                                              card.label, "process", mark});
             append_command(out, std::vector<std::string_view>{"PEXPIRE", key, milliseconds});
             return connection::expected{2};
         },

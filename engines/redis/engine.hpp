@@ -65,9 +65,13 @@ private:
                            completion<acquire_reply> done);
     void settle_unconfirmed(const acquire_request& request, std::int64_t confirmed, call how,
                             completion<acquire_reply> done);
+    struct renewal_round;
+    void renew_together(const std::shared_ptr<renewal_round>& all, std::vector<std::size_t> items,
+                        call how);
     void write_card(std::chrono::milliseconds ttl);
     void take_leave();
     void listen_for_revocations();
+    void cannot_listen(const std::string& channel, const std::string& words);
     [[nodiscard]] std::int64_t stand_in_line(const acquire_request& request, const std::string& key);
     void settle_in_line(const acquire_request& asked, acquire_reply reply, bool listened,
                         const completion<acquire_reply>& done);
@@ -93,7 +97,10 @@ private:
     std::atomic<bool> leaves_locks_{false};
     /// When the card has to be written again, on our clock.
     std::atomic<clock::time_point> card_due_;
+    /// Of all locks that were asked for.
+    std::atomic<std::chrono::milliseconds> longest_ttl_{};
     std::atomic<bool> listens_{false};
+    std::atomic<bool> cannot_listen_{false};
     std::mutex guard_;
     /// One of ours that stands in a line, with a channel of its own.
     struct place {

@@ -14,8 +14,10 @@ namespace {
 /// So many in one run of a script, so that the server can serve others in between.
 constexpr std::size_t renewals_per_script = 64;
 
+}  // namespace
+
 /// The renewals of one call, on their way.
-struct renewal_round {
+struct redis_engine::renewal_round {
     std::vector<renew_request> requests;
     std::vector<renew_reply> replies;
     std::atomic<std::size_t> missing{1};
@@ -44,21 +46,18 @@ struct renewal_round {
     }
 };
 
-struct run_of_renewals {
-    script_call script;
-    std::vector<std::size_t> items;
-};
+namespace {
 
-void renew_each_while_moving(const std::shared_ptr<const catalogue>& from,
-                             const std::shared_ptr<renewal_round>& all,
-                             const std::vector<std::size_t>& items, call how) {
-    for (const auto item : items) {
-        all->missing.fetch_add(1);
-        renew_while_moving(from, all->requests[item], how, [all, item](renew_reply reply) {
-            all->replies[item] = std::move(reply);
-            all->arrived();
-        });
+/// Whether a refusal of a run may concern the keys of some items only. A server that is no master, is
+/// full or does not know us refuses every run alike.
+[[nodiscard]] bool may_concern_some(const connection::result& result) {
+    if (result.error || !result.replies.front().is_error()) {
+        return false;
     }
+    const auto& answer = result.replies.front();
+    const auto code = answer.error_code();
+    return code != "NOAUTH" && code != "WRONGPASS" &&
+           meaning_of(answer).code != errc::store_unavailable;
 }
 
 }  // namespace
@@ -71,7 +70,7 @@ void redis_engine::renew(std::vector<renew_request> batch, call how,
     all->replies.resize(all->requests.size());
     all->done = std::move(done);
     const bool late = clock::now() >= how.deadline;
-    std::map<std::pair<renewal_script, std::uint16_t>, std::vector<run_of_renewals>> runs;
+    std::map<std::pair<renewal_script, std::uint16_t>, std::vector<std::vector<std::size_t>>> runs;
     for (std::size_t index = 0; index < all->requests.size(); ++index) {
         const auto& request = all->requests[index];
         auto& error = all->replies[index].error;
@@ -85,32 +84,60 @@ void redis_engine::renew(std::vector<renew_request> batch, call how,
         if (error) {
             continue;
         }
-        const auto key = dialect_.key_of(request.name);
-        auto& group = runs[{script_for(request), slot_for(key)}];
-        if (group.empty() || group.back().items.size() == renewals_per_script) {
-            group.push_back({renewal_call(script_for(request)), {}});
+        auto& group = runs[{script_for(request), slot_for(dialect_.key_of(request.name))}];
+        if (group.empty() || group.back().size() == renewals_per_script) {
+            group.emplace_back();
         }
-        add_renewal(group.back().script, request, key);
-        group.back().items.push_back(index);
+        group.back().push_back(index);
+    }
+    if (dialect_.clustered && runs.size() > 1) {
+        // All are answered together. What one server has renewed must be known in time, also when
+        // another one hangs.
+        const auto now = clock::now();
+        how.deadline = now + (how.deadline - now) / 2;
     }
     for (auto& [kind_and_slot, group] : runs) {
-        for (auto& one : group) {
-            all->missing.fetch_add(1);
-            const auto& any_name = all->requests[one.items.front()].name;
-            add_absent(one.script, dialect_.key_of(any_name), dialect_);
-            run(std::move(one.script), kind_and_slot.second, how,
-                [this, all, how, items = std::move(one.items)](const connection::result& result) {
-                    if (says_moving(result)) {
-                        renew_each_while_moving(catalogue_, all, items, how);
-                    } else {
-                        all->fill(items, result);
-                    }
-                    all->arrived();
-                });
+        for (auto& items : group) {
+            renew_together(all, std::move(items), how);
         }
     }
     write_card(std::chrono::milliseconds{0});
     all->arrived();
+}
+
+/// A run that is refused because of one item's keys (a permission that is gone, a key of another type)
+/// is asked for again, each item alone.
+void redis_engine::renew_together(const std::shared_ptr<renewal_round>& all,
+                                  std::vector<std::size_t> items, call how) {
+    const auto& first = all->requests[items.front()];
+    const auto first_key = dialect_.key_of(first.name);
+    auto script = renewal_call(script_for(first));
+    for (const auto item : items) {
+        const auto& request = all->requests[item];
+        add_renewal(script, request, dialect_.key_of(request.name));
+    }
+    add_absent(script, first_key, dialect_);
+    all->missing.fetch_add(1);
+    run(std::move(script), slot_for(first_key), how,
+        [this, all, how, items = std::move(items)](const connection::result& result) {
+            if (says_moving(result)) {
+                for (const auto item : items) {
+                    all->missing.fetch_add(1);
+                    renew_while_moving(catalogue_, all->requests[item], how,
+                                       [all, item](renew_reply reply) {
+                                           all->replies[item] = std::move(reply);
+                                           all->arrived();
+                                       });
+                }
+            } else if (items.size() > 1 && may_concern_some(result)) {
+                for (const auto item : items) {
+                    renew_together(all, {item}, {how.deadline, caller::must_not_block});
+                }
+            } else {
+                all->fill(items, result);
+            }
+            all->arrived();
+        });
 }
 
 }  // namespace holdfast::engines::redis

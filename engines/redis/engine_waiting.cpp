@@ -49,14 +49,21 @@ std::unique_ptr<subscription> redis_engine::watch(std::string name, lock_kind ki
                                 std::move(what));
     };
     redis_subscription::all channels;
-    if (kind != lock_kind::mutex) {
+    if (kind == lock_kind::mixed_mutex) {
+        // Of a plain lock it hears as Java's waiters do, and has turns as they have: ours would hand
+        // the lock to each other for ever.
+        channels.push_back(listen(lock_channel(key), [hint](std::string_view) { hint(); }));
+    }
+    if (kind == lock_kind::latch || kind == lock_kind::fair_mutex) {
         channels.push_back(
             listen(channel_of(kind, key), [hint = std::move(hint)](std::string_view) { hint(); }));
         return std::make_unique<redis_subscription>(std::move(channels), nullptr);
     }
     turns_->watch(key);
-    channels.push_back(listen(grant_channel(key, identity_.client.client_text()),
-                              [this, name](std::string_view message) { on_grant(name, message); }));
+    if (kind == lock_kind::mutex) {
+        channels.push_back(listen(grant_channel(key, identity_.client.client_text()),
+                                  [this, name](std::string_view message) { on_grant(name, message); }));
+    }
     channels.push_back(listen(listeners_channel(key), [](std::string_view) {}));
     channels.push_back(
         listen(channel_of(kind, key), [this, key, hint = std::move(hint)](std::string_view message) {
@@ -158,9 +165,11 @@ void redis_engine::attend(const std::string& name, lock_kind kind, const owner_i
                           idle_thread& who) {
     const auto others_listen = [&] {
         const std::lock_guard lock{guard_};
-        const auto own = kind == lock_kind::mutex                                    ? 3U
-                         : kind != lock_kind::fair_mutex || in_line_.contains(owner) ? 1U
-                                                                                     : 0U;
+        const auto own = kind == lock_kind::mutex || kind == lock_kind::mixed_mutex ? 3U
+                         : kind == lock_kind::latch                                 ? 1U
+                         : kind != lock_kind::fair_mutex                            ? 2U
+                         : in_line_.contains(owner)                                 ? 1U
+                                                                                    : 0U;
         return watches_->listeners() > (revocations_ ? 1U : 0U) + own;
     };
     router_->attend(slot_for(dialect_.key_of(name)), who, others_listen);

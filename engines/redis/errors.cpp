@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <string>
+#include <vector>
 
 namespace holdfast::engines::redis {
 
@@ -15,6 +17,9 @@ struct meaning {
     /// What to say in place of the server's words, or before them.
     std::string_view words;
 };
+
+/// Of our scripts: they say all themselves.
+constexpr std::string_view ours{};
 
 constexpr std::array meanings{
     meaning{"READONLY", errc::store_unavailable,
@@ -28,6 +33,8 @@ constexpr std::array meanings{
             "the slot has moved; is this a cluster? use redis+cluster://"},
     meaning{"ASK", errc::store_unavailable,
             "the slot is being moved; is this a cluster? use redis+cluster://"},
+    meaning{"CROSSSLOT", errc::bad_configuration,
+            "this is a server of a cluster; use redis+cluster://"},
     meaning{"BUSY", errc::store_unavailable,
             "the server is busy with somebody's script; an operator can end it with SCRIPT KILL"},
     meaning{"OOM", errc::store_unavailable,
@@ -37,17 +44,80 @@ constexpr std::array meanings{
             "the server refuses writes because it has too few replicas"},
     meaning{"NOAUTH", errc::unauthorised, "the server wants a password"},
     meaning{"WRONGPASS", errc::unauthorised, "the server refused user name or password"},
-    meaning{"NOPERM", errc::unauthorised, "this user may not do this; docs/redis.md has the ACL line"},
-    meaning{"WRONGTYPE", errc::wrong_kind,
-            "the name is in use for something that is not this kind of lock"},
-    meaning{"WRONGCOUNT", errc::invalid_argument,
-            "the owner asked for another number of permits before"},
-    meaning{"WRONGKIND", errc::wrong_kind, "the name is in use for another kind of lock"},
+    meaning{"NOPERM", errc::unauthorised, "this user lacks a permission"},
+    meaning{"WRONGTYPE", errc::wrong_kind, "the key of this name holds something else"},
+    meaning{"WRONGCOUNT", errc::invalid_argument, ours},
+    meaning{"WRONGKIND", errc::wrong_kind, ours},
 };
+
+[[nodiscard]] std::string in_small_letters(std::string_view text) {
+    std::string small{text};
+    std::transform(small.begin(), small.end(), small.begin(),
+                   [](unsigned char each) { return static_cast<char>(std::tolower(each)); });
+    return small;
+}
+
+/// The command that a user may not run: "… no permissions to run the 'hset' command", "… in `HSET`" of
+/// a script that passes a refusal on, or the line of a script that `name_forbidden_command` has added,
+/// which may have several. Empty when it is not said.
+[[nodiscard]] std::vector<std::string> forbidden_commands(std::string_view text) {
+    constexpr std::string_view said{" run the '"};
+    if (const auto found = text.find(said); found != std::string_view::npos) {
+        text.remove_prefix(found + said.size());
+        return {in_small_letters(text.substr(0, text.find('\'')))};
+    }
+    constexpr std::string_view place{" in `"};
+    if (const auto found = text.find(place); found != std::string_view::npos) {
+        const auto quoted = text.substr(found + place.size());
+        const auto word = quoted.substr(0, quoted.find('`'));
+        if (!word.empty() && std::all_of(word.begin(), word.end(),
+                                         [](char each) { return each >= 'A' && each <= 'Z'; })) {
+            return {in_small_letters(word)};
+        }
+    }
+    constexpr std::string_view call{"call('"};
+    std::vector<std::string> all;
+    for (auto found = text.find(call); found != std::string_view::npos; found = text.find(call)) {
+        text.remove_prefix(found + call.size());
+        all.push_back(in_small_letters(text.substr(0, text.find('\''))));
+    }
+    return all;
+}
+
+[[nodiscard]] std::string joined_commands(const std::vector<std::string>& commands,
+                                          std::string_view by) {
+    std::string text;
+    for (const auto& each : commands) {
+        text += (text.empty() ? "" : std::string{by}) + "+" + each;
+    }
+    return text;
+}
+
+/// What to do about it, where the server's words tell.
+[[nodiscard]] std::string advice_for(const value& error) {
+    if (error.error_code() != "NOPERM") {
+        return {};
+    }
+    const auto missing =
+        refuses_keys(error) ? "" : joined_commands(forbidden_commands(error.text), " or ");
+    return (missing.empty() ? "" : ", " + missing) + "; docs/redis.md has the ACL line";
+}
+
+/// In Redisson's layout a semaphore and a latch are strings, which stay when nobody uses them any more.
+[[nodiscard]] std::string remark_on(const value& error) {
+    if (error.error_code() != "WRONGKIND") {
+        return {};
+    }
+    const bool may_be_ours = error.text.ends_with("holds a string");
+    return std::string{may_be_ours
+                           ? ", as semaphores (--permits) and latches do, also while nobody uses them"
+                           : ""} +
+           "; use it in the same way, which holdfast inspect shows, or take another name";
+}
 
 }  // namespace
 
-void name_forbidden_command(value& answer, std::string_view script) {
+void name_forbidden_command(value& answer, std::string_view script, std::string_view publish) {
     constexpr std::string_view place = "user_script:";
     const auto found = answer.text.rfind(place);
     if (answer.error_code() != "NOPERM" || found == std::string::npos) {
@@ -63,9 +133,42 @@ void name_forbidden_command(value& answer, std::string_view script) {
     for (; number > 1 && !script.empty(); --number) {
         script.remove_prefix(std::min(script.find('\n'), script.size() - 1) + 1);
     }
-    auto line = script.substr(0, script.find('\n'));
-    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
-    answer.text += " in `" + std::string{line} + "`";
+    std::string line{script.substr(0, script.find('\n'))};
+    line.erase(0, line.find_first_not_of(' '));
+    for (const std::string_view variable : {"call(publish,", "call(line.publish,"}) {
+        if (const auto at = line.find(variable); at != std::string::npos) {
+            line.replace(at, variable.size(), "call('" + std::string{publish} + "',");
+        }
+    }
+    answer.text += " in `" + line + "`";
+}
+
+std::string line_that_allows(std::string_view words, std::string_view user) {
+    const auto missing = words.find("NOPERM") == std::string_view::npos
+                             ? ""
+                             : joined_commands(forbidden_commands(words), " ");
+    return missing.empty()
+               ? ""
+               : "; run: ACL SETUSER " + std::string{user.empty() ? "default" : user} + " " + missing;
+}
+
+bool refuses_keys(const value& answer) noexcept {
+    // "can't access at least one of the keys", "can't publish to the channel"; of a command it is said
+    // that it may not be run. The line of the script, if it follows, is ours and names keys, too.
+    const auto words = std::string_view{answer.text}.substr(0, answer.text.find(" in `"));
+    const bool of_keys = words.find("access") != std::string_view::npos ||
+                         words.find("channel") != std::string_view::npos;
+    return of_keys && answer.error_code() == "NOPERM";
+}
+
+void name_forbidden_keys(value& answer, const word_list& keys) {
+    if (!refuses_keys(answer)) {
+        return;
+    }
+    answer.text += "; the user needs access to these keys and channels:";
+    for (const auto& each : keys.words()) {
+        answer.text += " " + each;
+    }
 }
 
 bool says_full(const value& answer) noexcept {
@@ -80,9 +183,15 @@ failure meaning_of(const value& error) {
     }
     const auto code = error.error_code();
     for (const auto& one : meanings) {
-        if (one.code == code) {
-            return {one.result, std::string{one.words} + " (" + error.text + ")"};
+        if (one.code != code) {
+            continue;
         }
+        if (one.words == ours) {
+            const auto words = error.text.find(code) + code.size() + 1;
+            return {one.result,
+                    error.text.substr(std::min(words, error.text.size())) + remark_on(error)};
+        }
+        return {one.result, std::string{one.words} + advice_for(error) + " (" + error.text + ")"};
     }
     return {errc::store_error, "the server answered: " + error.text};
 }

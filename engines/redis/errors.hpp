@@ -1,9 +1,11 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include <holdfast/error.hpp>
 #include <redis/resp/value.hpp>
+#include <redis/resp/word_list.hpp>
 
 namespace holdfast::engines::redis {
 
@@ -13,13 +15,24 @@ namespace holdfast::engines::redis {
 ///     BUSY, OOM, MISCONF, NOREPLICAS, MOVED, ASK,             it may work later or elsewhere
 ///     too many clients
 ///     NOAUTH, WRONGPASS, NOPERM                               unauthorised
+///     CROSSSLOT (a cluster, asked as one server)              bad_configuration
 ///     WRONGTYPE, WRONGKIND (our scripts)                      wrong_kind
 ///     anything else                                           store_error
 [[nodiscard]] failure meaning_of(const value& error);
 
+/// The line that allows a user the command that a server has refused, as its words tell: "; run: ACL
+/// SETUSER locker +time". Empty when they tell of none.
+[[nodiscard]] std::string line_that_allows(std::string_view words, std::string_view user);
+
 /// Servers before 7.2 do not say which command of a script its user may not run, only in which line:
-/// adds that line of `script` to such an error.
-void name_forbidden_command(value& answer, std::string_view script);
+/// adds that line of `script` to such an error, with the command that it publishes by.
+void name_forbidden_command(value& answer, std::string_view script, std::string_view publish);
+
+/// Whether the user may not use a key or a channel, as opposed to a command.
+[[nodiscard]] bool refuses_keys(const value& answer) noexcept;
+
+/// Servers before 7.2 do not say which key or channel the user may not use: adds those of the request.
+void name_forbidden_keys(value& answer, const word_list& keys);
 
 /// Whether the server has as many clients as it takes. It says so without being asked, as soon as the
 /// connection is made, and hangs up: it is no answer to the first command.

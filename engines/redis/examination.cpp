@@ -1,12 +1,16 @@
 #include <redis/examination.hpp>
 
-#include <redis/errors.hpp>
+#include <redis/layout/keys.hpp>
+#include <redis/permissions.hpp>
 #include <redis/resp/info.hpp>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <charconv>
-#include <mutex>
+#include <iterator>
+#include <span>
+#include <sstream>
 #include <utility>
 
 namespace holdfast::engines::redis {
@@ -15,36 +19,162 @@ namespace {
 
 using level = finding::severity;
 
+/// The settings that INFO does not tell.
+constexpr std::array<std::string_view, 3> settings{"appendfsync", "timeout", "tcp-keepalive"};
+
 /// The answers of several servers, on their way in.
 struct survey {
-    std::mutex guard;
-    examine_reply reply;
+    explicit survey(std::size_t servers) : found(servers), errors(servers), missing{servers} {}
+
+    /// Of the store as a whole.
+    std::vector<finding> first;
+    std::vector<std::vector<finding>> found;
+    std::vector<failure> errors;
     std::atomic<std::size_t> missing;
     completion<examine_reply> done;
+
+    /// A server that does not answer is a finding, unless none does.
+    void arrived() {
+        if (missing.fetch_sub(1) != 1) {
+            return;
+        }
+        examine_reply all;
+        all.findings = std::move(first);
+        const bool none = std::all_of(errors.begin(), errors.end(),
+                                      [](const failure& why) { return static_cast<bool>(why); });
+        if (none) {
+            all.error = errors.front();
+        }
+        for (std::size_t index = 0; index < found.size(); ++index) {
+            if (errors[index] && !none) {
+                all.findings.push_back(
+                    {level::warning, {}, "a server does not answer: " + errors[index].detail});
+            }
+            std::move(found[index].begin(), found[index].end(), std::back_inserter(all.findings));
+        }
+        done(std::move(all));
+    }
 };
 
 /// CONFIG GET answers [name, value]; users may lack the permission.
-[[nodiscard]] std::string setting_in(const value& answer) {
+[[nodiscard]] std::optional<std::string> setting_in(const value& answer) {
     const bool pair = answer.type == value::kind::array && answer.items.size() == 2;
-    return pair ? answer.items[1].text : std::string{};
+    return pair ? std::optional{answer.items[1].text} : std::nullopt;
 }
 
-void add_answers(examine_reply& to, const connection::result& result) {
-    if (result.error) {
-        to.error = result.error;
-        return;
-    }
-    if (result.replies.size() != 2 || result.replies[0].is_error()) {
-        const std::string words = result.replies.empty() ? "no answer" : result.replies[0].text;
-        to.findings.push_back({level::warning, {}, "INFO was refused (" + words + ")"});
-        return;
-    }
-    const auto& info = result.replies[0].text;
-    for (auto& each : judge_server(info, setting_in(result.replies[1]))) {
-        each.server = "port " + info_field(info, "tcp_port");
-        to.findings.push_back(std::move(each));
+void append_all(std::string& out, const std::vector<permission_trial::command>& all) {
+    for (const auto& words : all) {
+        append_command(out, std::vector<std::string_view>{words.begin(), words.end()});
     }
 }
+
+/// What one server is, and what we may do there.
+class server_visit : public std::enable_shared_from_this<server_visit> {
+public:
+    server_visit(std::shared_ptr<const catalogue> from, std::uint16_t slot, const address& where,
+                 std::shared_ptr<survey> into, std::size_t index)
+        : from_{std::move(from)},
+          slot_{slot},
+          fails_over_{where.topology != topology_kind::standalone},
+          trial_{where.connection.login.user, tag(), from_->words.clustered,
+                 from_->words.publish == "spublish"},
+          into_{std::move(into)},
+          index_{index} {}
+
+    void start(call how) {
+        until_ = how.deadline;
+        from_->servers.send(
+            slot_, router::lane::common,
+            [questions = questions()](std::string& out, const server_facts&) {
+                append_all(out, questions);
+                return connection::expected{questions.size()};
+            },
+            how,
+            [self = shared_from_this()](const connection::result& result) { self->looked(result); });
+    }
+
+private:
+    /// For keys and channels in the server's slot.
+    [[nodiscard]] std::string tag() const {
+        return from_->words.clustered ? token_counter(slot_).substr(token_counter().size())
+                                      : std::string{};
+    }
+
+    /// About the server, then the opening of the trial.
+    [[nodiscard]] std::vector<permission_trial::command> questions() {
+        std::vector<permission_trial::command> all{{"INFO"}};
+        for (const auto name : settings) {
+            all.push_back({"CONFIG", "GET", std::string{name}});
+        }
+        if (from_->words.clustered) {
+            all.push_back({"CLUSTER", "INFO"});
+            all.push_back({"CLUSTER", "NODES"});
+        }
+        opening_at_ = all.size();
+        const auto opening = trial_.opening();
+        all.insert(all.end(), opening.begin(), opening.end());
+        return all;
+    }
+
+    void looked(const connection::result& result) {
+        if (result.error) {
+            finish(result.error);
+            return;
+        }
+        const auto& info = result.replies[0];
+        if (info.is_error()) {
+            add({{level::unchecked,
+                  {},
+                  "version, persistence, memory and replicas were not checked: INFO was refused (" +
+                      info.text + ")"}});
+        } else {
+            server_ = "port " + info_field(info.text, "tcp_port");
+            add(judge_server(info.text, {.appendfsync = setting_in(result.replies[1]),
+                                         .timeout = setting_in(result.replies[2]),
+                                         .keepalive = setting_in(result.replies[3]),
+                                         .fails_over = fails_over_}));
+        }
+        if (from_->words.clustered) {
+            add(judge_cluster(result.replies[opening_at_ - 2], result.replies[opening_at_ - 1]));
+        }
+        auto commands = trial_.commands(std::span{result.replies}.subspan(opening_at_));
+        from_->servers.send(
+            slot_, router::lane::common,
+            [commands = std::move(commands)](std::string& out, const server_facts&) {
+                append_all(out, commands);
+                return connection::expected{commands.size()};
+            },
+            {until_, caller::must_not_block},
+            [self = shared_from_this()](const connection::result& tried) {
+                if (!tried.error) {
+                    self->add(self->trial_.findings(tried.replies));
+                }
+                self->finish(tried.error);
+            });
+    }
+
+    void add(std::vector<finding> some) {
+        for (auto& each : some) {
+            each.server = server_;
+            into_->found[index_].push_back(std::move(each));
+        }
+    }
+
+    void finish(failure why) {
+        into_->errors[index_] = std::move(why);
+        into_->arrived();
+    }
+
+    std::shared_ptr<const catalogue> from_;
+    std::uint16_t slot_;
+    bool fails_over_;
+    permission_trial trial_;
+    std::shared_ptr<survey> into_;
+    std::size_t index_;
+    clock::time_point until_;
+    std::size_t opening_at_{};
+    std::string server_;
+};
 
 /// What the server calls itself. Successors of Redis also name the version of Redis that they behave
 /// like.
@@ -111,9 +241,145 @@ constexpr std::pair oldest_redis{6, 2};
            " replicas";
 }
 
+/// "slave0:ip=10.0.0.7,port=6379,state=online,offset=1234,lag=1"
+[[nodiscard]] std::string part_of(const std::string& line, const std::string& name) {
+    const auto found = ("," + line).find("," + name + "=");
+    if (found == std::string::npos) {
+        return {};
+    }
+    const auto begin = found + name.size() + 1;
+    return line.substr(begin, line.find(',', begin) - begin);
+}
+
+[[nodiscard]] long number_in(const std::string& text) {
+    long number{};
+    std::from_chars(text.data(), text.data() + text.size(), number);
+    return number;
+}
+
+/// Longer than a replica is silent when all is well: it reports once a second.
+constexpr long longest_lag = 3;
+
+void judge_replicas(const std::string& info, bool fails_over, std::vector<finding>& found) {
+    const auto warn = [&found](std::string text) {
+        found.push_back({level::warning, {}, std::move(text)});
+    };
+    const auto count = number_in(info_field(info, "connected_slaves"));
+    if (count == 0 && fails_over) {
+        warn(
+            "no replica is connected: nobody takes this master's place when it fails, and its locks "
+            "cannot be used until it is back; add a replica");
+    }
+    if (count > 0 && info_field(info, "min_slaves_good_slaves").empty()) {
+        warn(
+            "min-replicas-to-write is 0: a master that is cut off from its replicas goes on granting "
+            "locks, which are lost when a replica takes its place; set it to 1 or more");
+    }
+    for (long number = 0; number < count; ++number) {
+        const auto line = info_field(info, "slave" + std::to_string(number));
+        const auto name = part_of(line, "ip") + ":" + part_of(line, "port");
+        const auto state = part_of(line, "state");
+        if (state != "online") {
+            warn("the replica " + name + " is not in step (" + state +
+                 "): locks that are granted now are not there after a fail-over");
+        } else if (const auto lag = number_in(part_of(line, "lag")); lag > longest_lag) {
+            warn("the replica " + name + " is " + std::to_string(lag) +
+                 " s behind: locks that were granted meanwhile are not there after a fail-over");
+        }
+    }
+}
+
+/// A line of CLUSTER NODES: "<id> <ip:port@bus,…> <flags> … <slots>", cut at the blanks.
+using node_line = std::vector<std::string>;
+
+[[nodiscard]] std::vector<node_line> lines_of(const std::string& nodes) {
+    std::vector<node_line> all;
+    std::istringstream text{nodes};
+    for (std::string line; std::getline(text, line);) {
+        std::istringstream words{line};
+        node_line parts{std::istream_iterator<std::string>{words}, {}};
+        constexpr std::size_t without_slots = 8;
+        if (parts.size() >= without_slots) {
+            all.push_back(std::move(parts));
+        }
+    }
+    return all;
+}
+
+[[nodiscard]] std::string address_in(const node_line& node) {
+    return node[1].substr(0, node[1].find('@'));
+}
+
+/// "[77->-<id>]" is on its way to that node, "[77-<-<id>]" from it.
+[[nodiscard]] std::string describe_move(const std::string& word, const std::vector<node_line>& all) {
+    const auto dash = word.find('-');
+    constexpr std::size_t arrow = 3;
+    const bool leaves = word.substr(dash, arrow) == "->-";
+    const auto id = word.substr(dash + arrow, word.size() - dash - arrow - 1);
+    const auto other =
+        std::find_if(all.begin(), all.end(), [&](const node_line& node) { return node[0] == id; });
+    return word.substr(1, dash - 1) + (leaves ? " (MIGRATING to " : " (IMPORTING from ") +
+           (other == all.end() ? id : address_in(*other)) + ")";
+}
+
+void judge_moves(const std::string& nodes, std::vector<finding>& found) {
+    const auto all = lines_of(nodes);
+    const auto self = std::find_if(all.begin(), all.end(), [](const node_line& node) {
+        return node[2].find("myself") != std::string::npos;
+    });
+    if (self == all.end()) {
+        return;
+    }
+    constexpr std::size_t most_named = 10;
+    std::size_t open = 0;
+    std::string named;
+    for (const auto& word : *self) {
+        if (word.starts_with('[') && word.find('-') != std::string::npos && ++open <= most_named) {
+            named += (named.empty() ? "" : ", ") + describe_move(word, all);
+        }
+    }
+    if (open == 0) {
+        return;
+    }
+    named += open > most_named ? " and " + std::to_string(open - most_named) + " more" : "";
+    found.push_back({level::warning,
+                     {},
+                     "open slots, whose move to another server has not ended: " + named +
+                         "; nothing is granted in them meanwhile. If no move is under way, finish it: "
+                         "redis-cli --cluster fix " +
+                         address_in(*self)});
+}
+
+constexpr std::string_view all_slots = "16384";
+
 }  // namespace
 
-std::vector<finding> judge_server(const std::string& info, const std::string& appendfsync) {
+std::vector<finding> judge_cluster(const value& info, const value& nodes) {
+    std::vector<finding> found;
+    const auto state = info_field("\n" + info.text, "cluster_state");
+    const auto served = info_field("\n" + info.text, "cluster_slots_ok");
+    if (!info.is_error() && (state != "ok" || served != all_slots)) {
+        found.push_back({level::warning,
+                         {},
+                         "the cluster is not whole (cluster_state:" + state + ", " + served + " of " +
+                             std::string{all_slots} +
+                             " slots are served): locks in the other slots cannot be used" +
+                             (state == "ok" ? "" : ", and no others either while it is down") +
+                             "; bring its servers back"});
+    }
+    if (nodes.is_error()) {
+        found.push_back(
+            {level::unchecked,
+             {},
+             "open slots were not checked: CLUSTER NODES was refused (" + nodes.text + ")"});
+    } else {
+        judge_moves(nodes.text, found);
+    }
+    return found;
+}
+
+std::vector<finding> judge_server(const std::string& info, const server_setup& setup) {
+    const auto& [appendfsync, timeout, keepalive, fails_over] = setup;
     std::vector<finding> found{{level::fact, {}, since_when(info)}};
     if (auto why = unsupported(version_in(info)); !why.empty()) {
         found.push_back({level::warning, {}, std::move(why)});
@@ -125,51 +391,72 @@ std::vector<finding> judge_server(const std::string& info, const std::string& ap
                          "maxmemory-policy is " + policy +
                              ": a lock may be evicted while it is held; set it to noeviction"});
     }
-    if (info_field(info, "aof_enabled") != "1") {
+    const bool keeps_log = info_field(info, "aof_enabled") == "1";
+    if (!keeps_log) {
         found.push_back(
             {level::warning,
              {},
              "appendonly is off: a restart forgets locks that are held; set appendonly yes, or give a "
              "quorum a restart_grace of the longest ttl"});
-    } else if (!appendfsync.empty() && appendfsync != "always") {
+    } else if (appendfsync && *appendfsync != "always") {
+        const bool every_second = *appendfsync == "everysec";
         found.push_back(
-            {level::warning,
+            {every_second ? level::advice : level::warning,
              {},
-             "appendfsync is " + appendfsync +
-                 ": a crash of its host forgets the last grants; set it to always, or give a quorum "
-                 "a restart_grace of the longest ttl"});
+             "appendfsync is " + *appendfsync + ": a crash of its host forgets the grants of " +
+                 (every_second ? "the last second" : "half a minute or more") +
+                 "; set it to always to keep them all, or give a quorum a restart_grace of the longest "
+                 "ttl"});
+    }
+    if (info_field(info, "aof_last_write_status") == "err") {
+        found.push_back({level::warning,
+                         {},
+                         "the server cannot write its append-only file: it refuses new locks, and a "
+                         "restart forgets those that are held"});
+    }
+    judge_replicas(info, fails_over, found);
+    if (timeout && *timeout != "0") {
+        found.push_back({level::warning,
+                         {},
+                         "timeout is " + *timeout +
+                             ": connections that were idle for so many seconds are cut, and the next "
+                             "request on them has to be sent again; set it to 0"});
+    }
+    if (keepalive && *keepalive == "0") {
+        found.push_back({level::warning,
+                         {},
+                         "tcp-keepalive is 0: the server keeps the connections of hosts that vanished, "
+                         "and takes those who waited there to be alive; set it to 60"});
+    }
+    if (!timeout || !keepalive || (keeps_log && !appendfsync)) {
+        found.push_back({level::unchecked,
+                         {},
+                         std::string{keeps_log && !appendfsync ? "appendfsync, " : ""} +
+                             "timeout and tcp-keepalive were not checked: this user may not run CONFIG "
+                             "GET"});
     }
     return found;
 }
 
-void examine_servers(const std::shared_ptr<const catalogue>& from, call how,
+void examine_servers(const std::shared_ptr<const catalogue>& from, const address& where, call how,
                      completion<examine_reply> done) {
     const auto slots = from->servers.a_slot_of_each_master();
-    auto all = std::make_shared<survey>();
-    all->missing = slots.size();
-    all->done = std::move(done);
     if (slots.empty()) {
-        all->done({{}, {errc::store_unavailable, "no server is known"}});
+        done({{}, {errc::store_unavailable, "no server is known"}});
         return;
     }
-    for (const auto slot : slots) {
-        from->servers.send(
-            slot, router::lane::common,
-            [](std::string& out, const server_facts&) {
-                append_command(out, std::vector<std::string_view>{"INFO"});
-                append_command(out, std::vector<std::string_view>{"CONFIG", "GET", "appendfsync"});
-                return connection::expected{2};
-            },
-            how,
-            [all](const connection::result& result) {
-                {
-                    const std::lock_guard lock{all->guard};
-                    add_answers(all->reply, result);
-                }
-                if (all->missing.fetch_sub(1) == 1) {
-                    all->done(std::move(all->reply));
-                }
-            });
+    auto all = std::make_shared<survey>(slots.size());
+    all->done = std::move(done);
+    if (where.connection.tls && !where.connection.tls->verify) {
+        all->first.push_back(
+            {level::warning,
+             {},
+             "verify=no: TLS without a look at the certificate; whoever answers at this "
+             "address is believed, and told the password. Name the authority with "
+             "ca=FILE instead"});
+    }
+    for (std::size_t index = 0; index < slots.size(); ++index) {
+        std::make_shared<server_visit>(from, slots[index], where, all, index)->start(how);
     }
 }
 

@@ -1,18 +1,35 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include <holdfast/engine.hpp>
+#include <redis/address.hpp>
 #include <redis/catalogue.hpp>
 
 namespace holdfast::engines::redis {
 
-/// Asks every master how it is set up.
-void examine_servers(const std::shared_ptr<const catalogue>& from, call how,
+/// Asks every master how it is set up, and tries what its user may do there, on keys of its own.
+void examine_servers(const std::shared_ptr<const catalogue>& from, const address& where, call how,
                      completion<examine_reply> done);
 
-/// What INFO, and `appendfsync` where it is known, say about locks kept there.
-[[nodiscard]] std::vector<finding> judge_server(const std::string& info,
-                                                const std::string& appendfsync);
+/// What is known of a server besides INFO.
+struct server_setup {
+    // Settings; nothing where the user may not run CONFIG GET.
+    std::optional<std::string> appendfsync{};
+    std::optional<std::string> timeout{};
+    std::optional<std::string> keepalive{};
+    /// Somebody gives its place to a replica when it fails: sentinels, or a cluster.
+    bool fails_over{};
+};
+
+/// What INFO and the rest say about locks kept there.
+[[nodiscard]] std::vector<finding> judge_server(const std::string& info, const server_setup& setup);
+
+/// What a server of a cluster answers to CLUSTER INFO and CLUSTER NODES: whether the cluster serves all
+/// slots, and which of the server's own have been left in the middle of a move.
+[[nodiscard]] std::vector<finding> judge_cluster(const value& info, const value& nodes);
 
 }  // namespace holdfast::engines::redis

@@ -26,6 +26,7 @@ enum : std::size_t {
     line_length,
     server_time,
     readers,
+    marked_as_latch,
     places
 };
 
@@ -104,6 +105,10 @@ public:
         const auto& type = answer_.items[type_of_key].text;
         if (type == "hash") {
             read_lock();
+        } else if (type == "string" && number(answer_.items[marked_as_latch]) == 1 &&
+                   !entries_.contains("limit")) {
+            info_.kind = name_kind::latch;
+            info_.count = number(answer_.items[text_value]);
         } else if (type == "string" || !answer_.items[permits].items.empty()) {
             read_semaphore();
         }
@@ -204,13 +209,20 @@ private:
         for (const auto& [id, ends] : taken) {
             add_foreign_permit(id, ends >= permit_without_end ? for_ever : milliseconds{ends - now});
         }
-        if (!info_.holders.empty()) {
-            const auto limit = entries_.find("limit");
-            const auto free = static_cast<std::uint32_t>(
-                std::max<std::int64_t>(number(answer_.items[text_value]), 0));
-            info_.limit = limit == entries_.end() ? free + total
-                                                  : static_cast<std::uint32_t>(number(limit->second));
+        const bool counted = answer_.items[type_of_key].text == "string";
+        if (info_.holders.empty() && !counted) {
+            return;
         }
+        const auto limit = entries_.find("limit");
+        const auto free = std::max<std::int64_t>(number(answer_.items[text_value]), 0);
+        if (info_.holders.empty() && limit == entries_.end()) {
+            info_.kind = name_kind::counter;  // nothing tells which
+        } else {
+            info_.kind = name_kind::semaphore;
+            info_.limit = static_cast<std::uint32_t>(limit == entries_.end() ? free + total
+                                                                             : number(limit->second));
+        }
+        info_.count = free;
     }
 
     /// Redisson does not say who holds a permit. Its id, which that one knows it by, stands for it.
@@ -237,6 +249,12 @@ inspect_reply inspect_answer(const value& reply, std::string_view name) {
     answer.info.name = name;
     if (reply.is_error()) {
         answer.error = meaning_of(reply);
+    } else if (reply.items.size() == 2 && reply.items[0].text == "foreign") {
+        constexpr std::string_view code = "WRONGKIND ";
+        const auto& words = reply.items[1].text;
+        answer.error = {errc::wrong_kind,
+                        words.substr(words.starts_with(code) ? code.size() : 0) +
+                            "; no lock can have this name while that is there, so use another one"};
     } else if (reply.type != value::kind::array || reply.items.size() < places) {
         answer.error = senseless_answer("inspect");
     } else {

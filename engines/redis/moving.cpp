@@ -126,10 +126,10 @@ public:
             return;
         }
         words arguments{ttl_};
-        if (request().kind == lock_kind::shared_mutex) {
+        if (is_read_write(request().kind)) {
             arguments.push_back(owner() + ":write");
         }
-        if (request().kind != lock_kind::shared_mutex || request().mode == claim_mode::shared) {
+        if (!is_read_write(request().kind) || request().mode == claim_mode::shared) {
             arguments.push_back(owner());
         }
         const bool may_read = arguments.size() == 3;

@@ -17,7 +17,7 @@ connection::expected script_call::append(std::string& out, const server_facts& s
     const std::string_view words = arguments.text();
     out += words.substr(0, floor_at.value_or(0));
     if (floor_at) {
-        append_word(out, server.time);
+        append_word(out, server.token_floor());
     }
     out += words.substr(floor_at.value_or(0));
     if (then.size() > 0) {

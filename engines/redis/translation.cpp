@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <utility>
 
 namespace holdfast::engines::redis {
@@ -61,26 +62,28 @@ void add_floor(script_call& call, const dialect& how) {
     }
 }
 
-/// Zero for Redisson, however many digits. Their number tells one turn of the others from the next.
-[[nodiscard]] std::string release_message(const owner_id& owner) {
-    return std::string(2 + static_cast<std::uint64_t>(owner.sequence) % 8, '0');
+/// Go ahead of what is told at a release, and change no number for Redisson. How many they are tells
+/// one turn of the others from the next.
+[[nodiscard]] std::string zeros_of(const owner_id& owner) {
+    return std::string(1 + static_cast<std::uint64_t>(owner.sequence) % 8, '0');
 }
 
 [[nodiscard]] script_call permit_acquire_call(const acquire_request& request, const std::string& key,
-                                              const dialect& how) {
+                                              const dialect& how, int turn) {
     script_call call{&scripts::permit_acquire()};
     call.keys.add(key, semaphore_timeouts(key), semaphore_channel(key), holds_key(key),
-                  counter_for(key, how));
+                  counter_for(key, how), lock_turn(key), latch_mark(key));
     call.arguments.add(request.owner.text(), in_ms(request.ttl), request.permits, request.limit,
                        request.token_count);
     add_floor(call, how);
-    call.arguments.add(now_in_ms(), how.publish, permit_ids(request.owner, request.permits));
+    call.arguments.add(now_in_ms(), how.publish, permit_ids(request.owner, request.permits), turn);
     add_absent(call, key, how);
     return call;
 }
 
 [[nodiscard]] script_call read_write_acquire_call(const acquire_request& request,
-                                                  const std::string& key, const dialect& how) {
+                                                  const std::string& key, const dialect& how,
+                                                  int turn) {
     const bool shared = request.mode == claim_mode::shared;
     const auto owner = request.owner.text();
     script_call call{shared ? &scripts::read_acquire() : &scripts::write_acquire()};
@@ -88,12 +91,12 @@ void add_floor(script_call& call, const dialect& how) {
     if (shared) {
         call.keys.add(read_write_channel(key));
     }
-    call.keys.add(my_reader_timeout(key, owner));
+    call.keys.add(my_reader_timeout(key, owner), lock_turn(key));
     call.arguments.add(owner, in_ms(request.ttl), request.token_count);
     add_floor(call, how);
     call.arguments.add(now_in_ms(), shared ? how.publish : reader_prefix(key),
-                       request.token_floor.value);
-    if (request.converts) {
+                       request.token_floor.value, request.converts ? 1 : 0, turn);
+    if (request.kind == lock_kind::mixed_mutex) {
         call.arguments.add(1);
     }
     add_absent(call, key, how);
@@ -101,6 +104,10 @@ void add_floor(script_call& call, const dialect& how) {
 }
 
 }  // namespace
+
+bool is_read_write(lock_kind kind) noexcept {
+    return kind == lock_kind::shared_mutex || kind == lock_kind::mixed_mutex;
+}
 
 void add_absent(script_call& to, const std::string& key, const dialect& how) {
     if (how.clustered) {
@@ -126,10 +133,10 @@ std::string permit_ids(const owner_id& owner, std::uint32_t permits) {
 script_call acquire_call(const acquire_request& request, const std::string& key, const dialect& how,
                          std::int64_t question, int turn) {
     if (request.mode == claim_mode::permit) {
-        return permit_acquire_call(request, key, how);
+        return permit_acquire_call(request, key, how, turn);
     }
-    if (request.kind == lock_kind::shared_mutex) {
-        return read_write_acquire_call(request, key, how);
+    if (is_read_write(request.kind)) {
+        return read_write_acquire_call(request, key, how, turn);
     }
     const bool fair = request.kind == lock_kind::fair_mutex;
     script_call call{fair ? &scripts::fair_acquire() : &scripts::lock_acquire()};
@@ -150,7 +157,7 @@ script_call acquire_call(const acquire_request& request, const std::string& key,
     } else if (question != 0) {
         call.keys.add(lock_wishes(key));
         call.arguments.add(request.token_floor.value, turn, question, in_ms(wish_patience), how.publish,
-                           lock_channel(key), listeners_channel(key));
+                           lock_channel(key), listeners_channel(key), grant_channels(key));
     } else if (request.token_floor.value != 0 || turn != 0) {
         call.arguments.add(request.token_floor.value, turn);
     }
@@ -275,7 +282,7 @@ script_call release_call(const release_request& request, const std::string& key,
                       lock_turn(key));
         call.arguments.add(now_in_ms());
         add_floor(call, how);
-        call.arguments.add(grant_channels(key), listeners_channel(key), release_message(request.owner));
+        call.arguments.add(grant_channels(key), listeners_channel(key), zeros_of(request.owner) + "0");
         if (linger > 0) {
             call.arguments.add(linger);
         }
@@ -285,8 +292,10 @@ script_call release_call(const release_request& request, const std::string& key,
     call.arguments.add(linger);
     if (request.mode == claim_mode::permit) {
         call.what = &scripts::permit_release();
-        call.keys.add(key, semaphore_timeouts(key), semaphore_channel(key), holds_key(key));
-        call.arguments.add("");  // all that the owner has
+        call.keys.add(key, semaphore_timeouts(key), semaphore_channel(key), holds_key(key),
+                      lock_turn(key));
+        // All that the owner has.
+        call.arguments.add("", zeros_of(request.owner), listeners_channel(key));
     } else if (request.kind == lock_kind::fair_mutex) {
         call.what = &scripts::fair_release();
         call.keys.add(key, fair_queue(key), fair_timeouts(key), holds_key(key), lock_channel(key),
@@ -296,8 +305,9 @@ script_call release_call(const release_request& request, const std::string& key,
         call.tells_first = request.contended;
     } else {
         call.what = &scripts::read_write_release();
-        call.keys.add(key, holds_key(key), read_write_channel(key), my_reader_timeout(key, owner));
-        call.arguments.add(reader_prefix(key));
+        call.keys.add(key, holds_key(key), read_write_channel(key), my_reader_timeout(key, owner),
+                      lock_turn(key));
+        call.arguments.add(reader_prefix(key), zeros_of(request.owner), listeners_channel(key));
     }
     add_absent(call, key, how);
     return call;
@@ -347,7 +357,7 @@ void add_renewal(script_call& to, const renew_request& request, const std::strin
             break;
         case renewal_script::lock:
             to.keys.add(key);
-            to.arguments.add(request.kind == lock_kind::shared_mutex ? owner + ":write" : owner);
+            to.arguments.add(is_read_write(request.kind) ? owner + ":write" : owner);
             break;
     }
     to.keys.add(holds_key(key), revocation_key(key));
@@ -379,9 +389,10 @@ script_call latch_call(const latch_request& request, const std::string& key, con
                       : request.what == operation::set ? "set"
                                                        : "count_down";
     script_call call{&scripts::latch()};
-    call.keys.add(key, latch_channel(key), latch_request_key(key, request.request.text()));
+    call.keys.add(key, latch_channel(key), latch_request_key(key, request.request.text()),
+                  latch_mark(key), holds_key(key));
     call.arguments.add(what, request.count, in_ms(request.lifetime), how.publish,
-                       in_ms(latch_requests_remembered));
+                       in_ms(latch_requests_remembered), in_ms(opened_latch_known));
     add_absent(call, key, how);
     return call;
 }
@@ -390,11 +401,14 @@ latch_reply latch_answer(const value& reply) {
     latch_reply answer;
     if (reply.is_error()) {
         answer.error = meaning_of(reply);
-    } else if (!is_pair(reply)) {
+    } else if (!is_pair(reply) || reply.items.size() < 3) {
         answer.error = senseless_answer("a latch operation");
     } else {
-        answer.count = static_cast<std::uint32_t>(std::max<std::int64_t>(reply.items[0].integer, 0));
+        // Java counts further than we do.
+        answer.count = static_cast<std::uint32_t>(std::clamp<std::int64_t>(
+            reply.items[0].integer, 0, std::numeric_limits<std::uint32_t>::max()));
         answer.applied = reply.items[1].integer != 0;
+        answer.known = reply.items[2].integer != 0;
     }
     return answer;
 }
@@ -430,7 +444,8 @@ revoke_reply revoke_answer(const value& reply) {
 
 script_call inspect_call(const std::string& key, const dialect& how) {
     script_call call{&scripts::inspect()};
-    call.keys.add(key, holds_key(key), revocation_key(key), semaphore_timeouts(key), fair_queue(key));
+    call.keys.add(key, holds_key(key), revocation_key(key), semaphore_timeouts(key), fair_queue(key),
+                  latch_mark(key));
     call.arguments.add(reader_prefix(key));
     add_absent(call, key, how);
     return call;
@@ -439,6 +454,7 @@ script_call inspect_call(const std::string& key, const dialect& how) {
 std::string channel_of(lock_kind kind, const std::string& key) {
     switch (kind) {
         case lock_kind::shared_mutex:
+        case lock_kind::mixed_mutex:
             return read_write_channel(key);
         case lock_kind::semaphore:
             return semaphore_channel(key);

@@ -90,6 +90,8 @@ void add_absent(script_call& to, const std::string& key, const dialect& how);
 [[nodiscard]] inspect_reply inspect_answer(const value& reply, std::string_view name);
 
 /// Where a kind of lock tells that it may have become free.
+/// Whether locks of this kind have the layout of Redisson's RReadWriteLock.
+[[nodiscard]] bool is_read_write(lock_kind kind) noexcept;
 [[nodiscard]] std::string channel_of(lock_kind kind, const std::string& key);
 
 /// The sixteen bytes of each permit, one after the other, made of the owner's id.

@@ -13,7 +13,7 @@ void turns::forget(const std::string& key) {
 }
 
 void turns::heard(const std::string& key, std::string_view message) {
-    if (message.empty() || message.find_first_not_of('0') != std::string_view::npos) {
+    if (message.empty() || message.find_first_not_of("0123456789") != std::string_view::npos) {
         return;
     }
     const std::lock_guard lock{guard_};
@@ -21,10 +21,10 @@ void turns::heard(const std::string& key, std::string_view message) {
     if (found == watched_.end()) {
         return;
     }
-    if (message.size() == 1) {
-        found->second.over = true;
-    } else {
+    if (message.size() > 1 && message.front() == '0') {
         found->second = {static_cast<int>(message.size()), false};
+    } else {
+        found->second.over = true;
     }
 }
 

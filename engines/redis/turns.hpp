@@ -9,12 +9,12 @@
 namespace holdfast::engines::redis {
 
 /// What a client knows of the turns of others: clients of another library, Redisson's, that wait for a
-/// plain lock. While it is their turn, a free lock is theirs alone; the scripts see to it that ours do
-/// not take it. A message of several zeros on the lock's channel may announce such a turn, and how many
-/// they are is its number. A single zero is a release by the others: their turn is over.
+/// lock or a permit. While it is their turn, what is free is theirs alone; the scripts see to it that
+/// ours do not take it. A number with zeros ahead of it on the lock's channel may announce such a turn,
+/// and its length is the turn's number. A number without is a release by the others: it ends the turn.
 ///
-///     none ── zeros, refused ──▶ theirs ── zero ──▶ over
-///                                  ▲                 │
+///     none ── zeros, refused ──▶ theirs ── number ──▶ over
+///                                  ▲                   │
 ///                                  └── zeros, refused because of another ─┘
 ///
 /// Thread safety: all functions may be called from any thread.

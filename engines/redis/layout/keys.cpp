@@ -194,6 +194,10 @@ std::string absent_key(std::string_view name) {
     return own_key("holdfast_absent", name);
 }
 
+std::string latch_mark(std::string_view name) {
+    return own_key("holdfast_is_latch", name);
+}
+
 std::string latch_request_key(std::string_view name, std::string_view request) {
     return joined(own_key("holdfast_latch", name), ":", request);
 }

@@ -50,15 +50,17 @@ namespace holdfast::engines::redis {
 /// Where a client hears that it was given a plain lock: the name's part, `:` and the client's id.
 [[nodiscard]] std::string grant_channels(std::string_view name);
 [[nodiscard]] std::string grant_channel(std::string_view name, std::string_view client);
-/// That a free plain lock is another library's to take, for a moment.
+/// That a free lock or permit is another library's to take, for a moment.
 [[nodiscard]] std::string lock_turn(std::string_view name);
-/// What those of ours subscribe to who listen to a plain lock's channel, so that the others among its
+/// What those of ours subscribe to who listen to the channel of a name, so that the others among its
 /// listeners can be counted. Names that share that channel share this one.
 [[nodiscard]] std::string listeners_channel(std::string_view name);
 [[nodiscard]] std::string revocation_key(std::string_view name);
 /// Never exists. A script that names it is refused (TRYAGAIN) while the slot is on its way from one
 /// server of a cluster to another.
 [[nodiscard]] std::string absent_key(std::string_view name);
+/// Says that the number under a name is a latch of ours, and no semaphore.
+[[nodiscard]] std::string latch_mark(std::string_view name);
 /// Remembers that a latch operation was carried out, so that it counts once.
 [[nodiscard]] std::string latch_request_key(std::string_view name, std::string_view request);
 /// The counter that tokens are taken from: one for the whole server, or one for each slot of a

@@ -1,6 +1,6 @@
 #include <redis/layout/revocation.hpp>
 
-#include <charconv>
+#include <redis/number.hpp>
 
 namespace holdfast::engines::redis {
 
@@ -14,12 +14,6 @@ using std::chrono::milliseconds;
     const auto word = text.substr(0, blank);
     text.remove_prefix(blank == std::string_view::npos ? text.size() : blank + 1);
     return word;
-}
-
-template <class Number>
-[[nodiscard]] bool read_number(std::string_view word, Number& result) {
-    const auto parsed = std::from_chars(word.data(), word.data() + word.size(), result);
-    return parsed.ec == std::errc{} && parsed.ptr == word.data() + word.size();
 }
 
 }  // namespace

@@ -7,22 +7,25 @@ namespace holdfast::engines::redis {
 
 namespace {
 
-thread_local inside_callback* innermost = nullptr;
+/// What this thread is inside of.
+[[nodiscard]] inside_callback*& innermost() noexcept {
+    return threading::per_thread<inside_callback*, connection>();
+}
 
 constexpr clock::duration a_long_time = std::chrono::hours{1};
 
 }  // namespace
 
 inside_callback::inside_callback(const void* whose) noexcept
-    : whose_{whose}, outer_{std::exchange(innermost, this)} {}
+    : whose_{whose}, outer_{std::exchange(innermost(), this)} {}
 
 inside_callback::~inside_callback() {
-    innermost = outer_;
+    innermost() = outer_;
 }
 
 int inside_callback::depth(const void* whose) noexcept {
     int count = 0;
-    for (const inside_callback* each = innermost; each != nullptr; each = each->outer_) {
+    for (const inside_callback* each = innermost(); each != nullptr; each = each->outer_) {
         count += each->whose_ == whose ? 1 : 0;
     }
     return count;
@@ -64,7 +67,9 @@ void connection::state::submit(std::unique_ptr<request> asked) {
     }
     if (link_ && !link_->idle() && link_->reading == link::reader::none && !leave_to_gatherer()) {
         link_->reading = link::reader::background;
-        wake_background();
+        if (!threading::planted("the background is not told to read")) {
+            wake_background();
+        }
     }
     lock.unlock();
     settle(after);
@@ -134,7 +139,7 @@ void connection::state::follow(request& mine, clock::time_point now, clock::dura
 void connection::state::add(request& added, aftermath& after) {
     added.made = clock::now();
     if (phase_ == phase::closed) {
-        end(added, {errc::shut_down, name_ + ": the connection is shut down"}, after);
+        end(added, {errc::shut_down, name_ + ": the connection was closed"}, after);
         return;
     }
     if (added.deadline <= added.made) {
@@ -185,7 +190,7 @@ void connection::state::add_to_link(request& added, aftermath& after) {
 failure connection::state::connect(clock::time_point deadline) {
     guard lock{mutex_};
     if (phase_ == phase::closed) {
-        return {errc::shut_down, name_ + ": the connection is shut down"};
+        return {errc::shut_down, name_ + ": the connection was closed"};
     }
     start_background();
     if (phase_ == phase::idle || phase_ == phase::pausing) {
@@ -193,8 +198,10 @@ failure connection::state::connect(clock::time_point deadline) {
         wake_background();
     }
     const std::uint64_t before = attempts_;
-    // The far future would overflow on the way to the system's clock.
-    const auto until = std::min(deadline, clock::now() + 24 * a_long_time);
+    // The far future would overflow on the way to the system's clock. An attempt that ends at the
+    // deadline, too, may still say what is wrong.
+    constexpr std::chrono::milliseconds last_words{100};
+    const auto until = std::min(deadline, clock::now() + 24 * a_long_time) + last_words;
     attempted_.wait_until(lock, until, [&] {
         return phase_ == phase::ready || phase_ == phase::closed || attempts_ != before;
     });
@@ -202,7 +209,7 @@ failure connection::state::connect(clock::time_point deadline) {
         return {};
     }
     if (phase_ == phase::closed) {
-        return {errc::shut_down, name_ + ": the connection is shut down"};
+        return {errc::shut_down, name_ + ": the connection was closed"};
     }
     if (attempts_ != before) {
         return last_failure_;
@@ -227,7 +234,7 @@ void connection::state::reset(const failure& why) {
 void connection::state::close() {
     aftermath after;
     guard lock{mutex_};
-    const failure why{errc::shut_down, name_ + ": the connection is shut down"};
+    const failure why{errc::shut_down, name_ + ": the connection was closed"};
     phase_ = phase::closed;
     if (link_) {
         drop(why, after);
@@ -235,10 +242,10 @@ void connection::state::close() {
     end_waiting(why, after);
     wake_background();
     attempted_.notify_all();
-    std::jthread thread = std::move(thread_);
+    threading::jthread thread = std::move(thread_);
     lock.unlock();
     settle(after);
-    if (thread.joinable() && thread.get_id() == std::this_thread::get_id()) {
+    if (thread.joinable() && thread.get_id() == threading::this_thread::get_id()) {
         thread.detach();
     } else if (thread.joinable()) {
         thread.join();

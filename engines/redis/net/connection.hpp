@@ -18,8 +18,18 @@ namespace holdfast::engines::redis {
 struct server_facts {
     /// Its clock when the connection was made, microseconds since 1970 (TIME).
     std::int64_t time{};
+    /// Our own clock just after.
+    clock::time_point read_at{};
     /// Counts the connections made; changes with every reconnect.
     std::uint64_t generation{};
+
+    /// The server's clock, up to a second ago. A counter of tokens that is below it is moved on. That
+    /// the connection is old says nothing: a server of a cluster may have been another's replica
+    /// meanwhile, and lost what that one granted, without closing a connection.
+    [[nodiscard]] std::int64_t token_floor() const noexcept {
+        const auto passed = std::chrono::duration_cast<std::chrono::seconds>(clock::now() - read_at);
+        return time + std::chrono::microseconds{passed}.count();
+    }
 };
 
 /// The one connection through which all threads send commands to a server.

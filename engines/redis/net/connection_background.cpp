@@ -92,7 +92,7 @@ short connection::state::sleep(guard& lock, int descriptor, short wanted, clock:
     lock.unlock();
     std::array<::pollfd, 2> watched{{{.fd = bell_.get(), .events = POLLIN, .revents = 0},
                                      {.fd = descriptor, .events = wanted, .revents = 0}}};
-    const bool any = ::poll(watched.data(), watched.size(), poll_timeout(wake_at, now)) > 0;
+    const bool any = threading::poll(watched.data(), watched.size(), poll_timeout(wake_at, now)) > 0;
     if (any && watched[0].revents != 0) {
         bell_.silence();
     }
@@ -177,7 +177,7 @@ failure connection::state::make_link(std::shared_ptr<link>& made) {
             return why;
         }
     }
-    const server_facts facts{.time = said.time, .generation = generation_ + 1};
+    const server_facts facts{.time = said.time, .read_at = clock::now(), .generation = generation_ + 1};
     made = std::make_shared<link>(std::move(opened.connected), std::move(answers), facts);
     return {};
 }

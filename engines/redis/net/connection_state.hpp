@@ -1,12 +1,9 @@
 #pragma once
 
-#include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include <redis/net/backoff.hpp>
@@ -15,6 +12,7 @@
 #include <redis/net/handshake.hpp>
 #include <redis/net/link.hpp>
 #include <redis/net/request.hpp>
+#include <threading/primitives.hpp>
 
 namespace holdfast::engines::redis {
 
@@ -40,7 +38,7 @@ public:
     [[nodiscard]] std::uint64_t commands_sent();
 
 private:
-    using guard = std::unique_lock<std::mutex>;
+    using guard = std::unique_lock<threading::mutex>;
     enum class phase : std::uint8_t { idle, connecting, ready, pausing, closed };
 
     /// Requests that may be under way or wait for a connection.
@@ -103,7 +101,7 @@ private:
     const events told_;
     const std::string name_;
 
-    std::mutex mutex_;
+    threading::mutex mutex_;
     phase phase_{phase::idle};
     std::shared_ptr<link> link_;
     /// Those who wait for a connection; nothing of them is encoded yet.
@@ -115,9 +113,9 @@ private:
     /// Of connections that are gone.
     std::uint64_t commands_before_{};
     std::uint64_t attempts_{};
-    std::condition_variable attempted_;
+    threading::condition_variable attempted_;
 
-    std::jthread thread_;
+    threading::jthread thread_;
     bool started_{};
     bool sleeping_{};
     bell bell_;
@@ -135,7 +133,7 @@ private:
     std::vector<failure> losses_;
 
     /// Requests that are over and whose completion has not returned yet.
-    std::atomic<int> running_{0};
+    threading::atomic<int> running_{0};
 };
 
 /// Marks the current thread as one that runs a connection's callback (or, with the address of its

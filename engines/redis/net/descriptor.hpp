@@ -2,8 +2,7 @@
 
 #include <utility>
 
-#include <sys/eventfd.h>
-#include <unistd.h>
+#include <threading/primitives.hpp>
 
 namespace holdfast::engines::redis {
 
@@ -19,7 +18,7 @@ public:
     }
     ~descriptor() {
         if (number_ >= 0) {
-            ::close(number_);
+            threading::close(number_);
         }
     }
 
@@ -33,13 +32,13 @@ private:
 /// Lets one thread wake another from poll().
 class bell {
 public:
-    bell() : descriptor_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)} {}
+    bell() : descriptor_{threading::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)} {}
 
     [[nodiscard]] int get() const noexcept { return descriptor_.get(); }
-    void ring() const noexcept { ::eventfd_write(descriptor_.get(), 1); }
+    void ring() const noexcept { threading::eventfd_write(descriptor_.get(), 1); }
     void silence() const noexcept {
         ::eventfd_t rung{};
-        ::eventfd_read(descriptor_.get(), &rung);
+        threading::eventfd_read(descriptor_.get(), &rung);
     }
 
 private:

@@ -1,12 +1,16 @@
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <redis/errors.hpp>
+#include <redis/net/foreign.hpp>
 #include <redis/net/handshake.hpp>
 
 #include <openssl/crypto.h>
 #include <poll.h>
 
 namespace holdfast::engines::redis {
+
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -17,7 +21,7 @@ struct secret_text {
 };
 
 /// The conversation, and in which place which answer comes.
-struct script {
+struct dialogue {
     secret_text out;
     std::size_t count{};
     std::size_t login{none};
@@ -34,8 +38,8 @@ struct script {
     }
 };
 
-void write_script(script& into, const connection_settings& how, const peer_name& predecessor,
-                  const commands& greeting) {
+void write_dialogue(dialogue& into, const connection_settings& how, const peer_name& predecessor,
+                    const commands& greeting) {
     const credentials& login = how.login;
     if (!login.user.empty()) {
         into.login = into.add({"AUTH", login.user, login.password});
@@ -62,7 +66,7 @@ void write_script(script& into, const connection_settings& how, const peer_name&
 /// A server that hangs up before it has answered usually expects something else of us.
 std::string guess(const connection_settings& how) {
     if (!how.tls) {
-        return "; is the server up? If it expects TLS, write rediss://";
+        return "; is the server up, and is this its port?";
     }
     if (how.tls->certificate_file.empty()) {
         return "; is the server up? If it demands a client certificate, give cert=FILE&key=FILE";
@@ -101,11 +105,11 @@ failure read_all(stream& from, reply_reader& reader, std::size_t count, std::vec
             }
             continue;
         }
-        // What a TLS server sends to those who do not speak TLS starts so.
-        if (std::exchange(first, false) && buffer[0] == '\x15') {
-            return {errc::bad_configuration, name + ": the server expects TLS; write rediss://"};
+        const std::string_view words{buffer.data(), result.bytes};
+        if (const failure why = std::exchange(first, false) ? foreign_protocol(words) : failure{}) {
+            return {why.code, name + ": " + why.detail};
         }
-        reader.feed({buffer.data(), result.bytes});
+        reader.feed(words);
         value answer;
         auto progress = reader.next(answer);
         for (; progress == reply_reader::progress::complete; progress = reader.next(answer)) {
@@ -120,17 +124,38 @@ failure read_all(stream& from, reply_reader& reader, std::size_t count, std::vec
 }
 
 /// The server's own words, as far as they are of use.
-std::string quote(const value& answer, const credentials& login) {
+std::string quote(const value& answer) {
     constexpr std::size_t longest = 160;
-    if (!login.password.empty() && answer.text.find(login.password) != std::string::npos) {
-        return "the server's words are withheld: they hold the password";
-    }
     return answer.text.size() <= longest ? answer.text : answer.text.substr(0, longest) + "…";
 }
 
-failure refusal(const value& answer, const connection_settings& how) {
+/// Of the answer to AUTH. A server or proxy may repeat any part of the password there, as Redis does of
+/// the arguments of a command that it does not know: nothing is quoted but what servers are known to
+/// say to everybody.
+std::string quote_login(const value& answer) {
+    constexpr std::array<std::string_view, 4> harmless{
+        "WRONGPASS invalid username-password pair or user is disabled.",
+        "ERR AUTH <password> called without any password configured for the default user. Are you sure "
+        "your configuration is correct?",
+        "ERR Client sent AUTH, but no password is set", "ERR invalid password"};
+    if (std::find(harmless.begin(), harmless.end(), answer.text) != harmless.end()) {
+        return answer.text;
+    }
+    if (answer.text.starts_with("DENIED Redis is running in protected mode")) {
+        return quote(answer);
+    }
+    if (answer.text.starts_with("ERR unknown command")) {
+        return "it does not know the command AUTH";
+    }
+    return "the server's words are withheld: they may repeat the password";
+}
+
+/// Why the answer at this place is in the way.
+failure refusal(const dialogue& sent, const std::vector<value>& answers, std::size_t place) {
+    const auto& answer = answers[place];
     const std::string_view code = answer.error_code();
-    const std::string words = quote(answer, how.login);
+    const bool to_login = place == sent.login;
+    const std::string words = to_login ? quote_login(answer) : quote(answer);
     if (code == "NOAUTH") {
         return {errc::unauthorised, "the server demands a password (" + words +
                                         "); give it in HOLDFAST_REDIS_PASSWORD or password_file=FILE"};
@@ -144,7 +169,42 @@ failure refusal(const value& answer, const connection_settings& how) {
     if (code == "LOADING") {
         return {errc::store_unavailable, "the server is still loading its data (" + words + ")"};
     }
+    if (to_login && code == "ERR" && answers.size() > 1) {
+        return {errc::unauthorised, "the server did not take the user or the password (" + words + ")"};
+    }
     return {errc::store_unavailable, "the server refused the connection (" + words + ")"};
+}
+
+/// ROLE answers ["sentinel", …].
+bool says_sentinel(const value& role) {
+    return role.type == value::kind::array && !role.items.empty() && role.items[0].text == "sentinel";
+}
+
+/// Every Redis server knows TIME. A sentinel, or what merely speaks the same protocol, does not.
+failure unfit(const dialogue& sent, const std::vector<value>& answers, const node_address& where,
+              const connection_settings& how) {
+    const std::string instead =
+        std::string{how.tls ? "rediss" : "redis"} + "+sentinel://" + where.text() + "/SERVICE";
+    for (std::size_t place = sent.greeting; place < answers.size(); ++place) {
+        if (says_sentinel(answers[place])) {
+            return {errc::bad_configuration, "this is a sentinel, not a server; use " + instead};
+        }
+    }
+    if (sent.time >= answers.size()) {
+        return {};
+    }
+    const value& time = answers[sent.time];
+    if (time.text.starts_with("ERR unknown command") || time.text.starts_with("ERR unsupported")) {
+        return {errc::bad_configuration,
+                "the server does not know the command TIME; if it is a "
+                "sentinel, use " +
+                    instead};
+    }
+    if (!time.is_error() && (time.type != value::kind::array || time.items.size() != 2)) {
+        return {errc::bad_configuration,
+                "this is not a Redis server: its answer to TIME makes no sense; is the port right?"};
+    }
+    return {};
 }
 
 std::int64_t microseconds_of(const value& time) {
@@ -177,8 +237,7 @@ peer_name name_in(const value& info) {
 
 /// A server that does not want us says why, unasked, and hangs up. That is no answer to AUTH or SELECT:
 /// a server that refuses those goes on to answer the rest.
-failure turned_away(const script& sent, const std::vector<value>& answers,
-                    const connection_settings& how) {
+failure turned_away(const dialogue& sent, const std::vector<value>& answers) {
     if (answers.empty()) {
         return {};
     }
@@ -186,39 +245,37 @@ failure turned_away(const script& sent, const std::vector<value>& answers,
         return meaning_of(answers.front());
     }
     const bool alone = answers.size() == 1 && sent.count > 1;
-    return alone && answers.front().error_code() == "ERR" ? refusal(answers.front(), how) : failure{};
+    return alone && answers.front().error_code() == "ERR" ? refusal(sent, answers, 0) : failure{};
 }
 
 /// The first answer that is in the way, if any.
-failure judge(const script& sent, const std::vector<value>& answers, const connection_settings& how) {
-    if (failure why = turned_away(sent, answers, how)) {
+failure judge(const dialogue& sent, const std::vector<value>& answers, const node_address& where,
+              const connection_settings& how) {
+    if (failure why = turned_away(sent, answers)) {
+        return why;
+    }
+    if (failure why = unfit(sent, answers, where, how)) {
         return why;
     }
     if (sent.login < answers.size() && answers[sent.login].is_error()) {
-        failure why = refusal(answers[sent.login], how);
-        if (why.code == errc::store_unavailable && answers[sent.login].error_code() == "ERR") {
-            why = {errc::unauthorised, "the server did not take the user or the password (" +
-                                           quote(answers[sent.login], how.login) + ")"};
-        }
-        return why;
+        return refusal(sent, answers, sent.login);
     }
     if (sent.select < answers.size() && answers[sent.select].error_code() == "ERR") {
-        return {errc::bad_configuration,
-                "database " + std::to_string(how.database) +
-                    " cannot be used: " + quote(answers[sent.select], how.login)};
+        return {errc::bad_configuration, "database " + std::to_string(how.database) +
+                                             " cannot be used: " + quote(answers[sent.select])};
     }
     for (const std::size_t place : {sent.select, sent.time}) {
         if (place < answers.size() && answers[place].is_error()) {
-            return refusal(answers[place], how);
+            return refusal(sent, answers, place);
         }
     }
     for (std::size_t place = sent.greeting; place < answers.size(); ++place) {
         if (answers[place].error_code() == "LOADING") {
-            return refusal(answers[place], how);
+            return refusal(sent, answers, place);
         }
     }
     if (!answers.empty() && answers.size() < sent.count && answers.front().is_error()) {
-        return refusal(answers.front(), how);
+        return refusal(sent, answers, 0);
     }
     return {};
 }
@@ -226,24 +283,35 @@ failure judge(const script& sent, const std::vector<value>& answers, const conne
 }  // namespace
 
 introduction introduce(stream& to, reply_reader& reader, const node_address& where,
-                       const connection_settings& how, const peer_name& predecessor,
+                       const connection_settings& settings, const peer_name& predecessor,
                        const commands& greeting, clock::time_point deadline, const waiting& wait) {
     const std::string name = where.text();
-    script sent;
-    write_script(sent, how, predecessor, greeting);
+    connection_settings how = settings;
+    how.login = up_to_date(settings.login);
+    dialogue sent;
+    write_dialogue(sent, how, predecessor, greeting);
     introduction result;
     std::vector<value> answers;
-    failure lost = write_all(to, sent.out.text, deadline, wait, name);
+    // A server that has answered before needs no guess at what it is.
+    const bool guessing = !how.tls && predecessor.id.empty();
+    const auto for_guess = std::min<clock::duration>(200ms, (deadline - clock::now()) / 4);
+    const auto until = guessing ? deadline - for_guess : deadline;
+    failure lost = write_all(to, sent.out.text, until, wait, name);
     // Even when writing failed: what the server said before it hung up may tell why.
-    if (failure unread = read_all(to, reader, sent.count, answers, deadline, wait, name)) {
+    if (failure unread = read_all(to, reader, sent.count, answers, until, wait, name)) {
         lost = std::move(unread);
     }
-    if (failure refused = judge(sent, answers, how)) {
+    if (failure refused = judge(sent, answers, where, how)) {
         result.error = {refused.code, name + ": " + refused.detail};
         return result;
     }
     if (lost) {
-        if (lost.code == errc::store_unavailable && answers.empty() && clock::now() < deadline) {
+        const bool no_word = lost.code == errc::store_unavailable && answers.empty();
+        if (no_word && guessing && stream::answers_tls(where, deadline, wait)) {
+            result.error = {expects_tls().code, name + ": " + expects_tls().detail};
+            return result;
+        }
+        if (no_word && clock::now() < until) {
             lost.detail += guess(how);
         }
         result.error = std::move(lost);

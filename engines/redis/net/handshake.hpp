@@ -33,13 +33,13 @@ struct introduction {
 };
 
 /// AUTH, CLIENT KILL, SELECT, TIME, CLIENT SETNAME, CLIENT INFO and the greeting, in one go.
-/// Errors name the server and never the password.
+/// Errors name the server and never the password. A password that came from a file is read anew.
 ///
 /// `predecessor` is the connection that this one replaces. The server closes it first: requests that
 /// are still on their way there take effect before everything that is sent here, or never. A user who
 /// may not do that does without.
 [[nodiscard]] introduction introduce(stream& to, reply_reader& reader, const node_address& where,
-                                     const connection_settings& how, const peer_name& predecessor,
+                                     const connection_settings& settings, const peer_name& predecessor,
                                      const commands& greeting, clock::time_point deadline,
                                      const waiting& wait);
 

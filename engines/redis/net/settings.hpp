@@ -23,7 +23,20 @@ struct credentials {
     /// Empty: the default user.
     std::string user;
     std::string password;
+    /// Where the password came from, if it was a file: it may be another one by the next connection.
+    std::string password_file{};
 };
+
+struct password_file_content {
+    /// The first line of the file.
+    std::string password;
+    /// Why there is no password: "No such file or directory".
+    std::string problem;
+};
+[[nodiscard]] password_file_content read_password_file(const std::string& path);
+/// The same credentials with the password that their file has now. A file that cannot be read, or is
+/// empty because it is just being written, changes nothing.
+[[nodiscard]] credentials up_to_date(credentials login);
 
 struct tls_settings {
     /// Files in PEM form. An empty `ca_file` means the system's certificate store.

@@ -131,6 +131,13 @@ bool answers_without_tls(const std::vector<endpoint>& choice, const std::string&
 stream::opened stream::open(const node_address& where, const std::optional<tls_settings>& tls,
                             clock::time_point deadline, const waiting& wait) {
     const std::string name = where.text();
+    std::unique_ptr<tls_session> session;
+    if (tls) {
+        session = std::make_unique<tls_session>(*tls, where.host);
+        if (const failure& why = session->unusable()) {
+            return {.connected = {}, .error = {why.code, name + ": " + why.detail}};
+        }
+    }
     endpoints choice = look_up(where, deadline, wait);
     if (choice.error) {
         return {.connected = {}, .error = std::move(choice.error)};
@@ -143,12 +150,56 @@ stream::opened stream::open(const node_address& where, const std::optional<tls_s
     if (!tls) {
         return {.connected = std::move(connected), .error = {}};
     }
-    const auto patience = deadline - std::min<clock::duration>(200ms, (deadline - clock::now()) / 4);
-    failure error = connected->start_tls(where, *tls, patience, wait);
-    if (error && clock::now() >= patience && answers_without_tls(choice.found, name, deadline, wait)) {
-        error = {errc::bad_configuration, name + ": " + std::string{tls_session::no_tls_there}};
+    session->attach(connected->socket());
+    connected->tls_ = std::move(session);
+    const auto began = clock::now();
+    const auto quarter = (deadline - began) / 4;
+    const auto for_question = std::min<clock::duration>(200ms, quarter);
+    failure error;
+    // The question is put soon, and again at the end: a busy server may take its time to answer.
+    for (const auto until :
+         {began + std::min<clock::duration>(300ms, quarter), deadline - for_question}) {
+        error = connected->shake_hands(until, wait);
+        const bool timed_out = clock::now() >= until;
+        if (error.code != errc::store_unavailable) {
+            break;
+        }
+        if (answers_without_tls(choice.found, name, clock::now() + for_question, wait)) {
+            error = {errc::bad_configuration, name + ": " + std::string{tls_session::no_tls_there}};
+            break;
+        }
+        if (!timed_out) {
+            break;
+        }
     }
     return {.connected = error ? nullptr : std::move(connected), .error = error};
+}
+
+bool stream::answers_tls(const node_address& where, clock::time_point deadline, const waiting& wait) {
+    tls_settings unverified;
+    unverified.verify = false;
+    tls_session session{unverified, where.host};
+    const endpoints choice = look_up(where, deadline, wait);
+    if (session.unusable() || choice.error) {
+        return false;
+    }
+    const connected_socket asked = connect_to_any(choice.found, where.text(), deadline, wait);
+    if (!asked.socket) {
+        return false;
+    }
+    session.attach(asked.socket.get());
+    for (;;) {
+        const io_result step = session.handshake();
+        if (step.what == outcome::again) {
+            if (!wait(asked.socket.get(), step.wants, deadline)) {
+                return false;
+            }
+            continue;
+        }
+        // A refusal is an answer, too: of a server that demands a certificate of ours.
+        return step.what == outcome::done || (step.why.code == errc::bad_configuration &&
+                                              step.why.detail != tls_session::no_tls_there);
+    }
 }
 
 stream::stream(descriptor connected, std::string name)
@@ -161,12 +212,7 @@ stream::stream(descriptor connected, std::string name)
                ::timeval{.tv_sec = 0, .tv_usec = static_cast<::suseconds_t>(limit.count())});
 }
 
-failure stream::start_tls(const node_address& where, const tls_settings& how,
-                          clock::time_point deadline, const waiting& wait) {
-    tls_ = std::make_unique<tls_session>(how, where.host, socket_.get());
-    if (tls_->unusable()) {
-        return {tls_->unusable().code, name_ + ": " + tls_->unusable().detail};
-    }
+failure stream::shake_hands(clock::time_point deadline, const waiting& wait) {
     for (;;) {
         io_result step = tls_->handshake();
         if (step.what == outcome::done) {

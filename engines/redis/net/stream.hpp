@@ -33,6 +33,10 @@ public:
     [[nodiscard]] static opened open(const node_address& where, const std::optional<tls_settings>& tls,
                                      clock::time_point deadline, const waiting& wait);
 
+    /// Whether the server answers a TLS handshake: for those who have spoken without TLS in vain.
+    [[nodiscard]] static bool answers_tls(const node_address& where, clock::time_point deadline,
+                                          const waiting& wait);
+
     stream(descriptor connected, std::string name);
     stream(const stream&) = delete;
     stream& operator=(const stream&) = delete;
@@ -57,8 +61,7 @@ public:
     [[nodiscard]] int socket() const noexcept { return socket_.get(); }
 
 private:
-    [[nodiscard]] failure start_tls(const node_address& where, const tls_settings& how,
-                                    clock::time_point deadline, const waiting& wait);
+    [[nodiscard]] failure shake_hands(clock::time_point deadline, const waiting& wait);
     [[nodiscard]] io_result read_plain(std::span<char> into, int flags);
     [[nodiscard]] io_result named(io_result result) const;
 

@@ -48,7 +48,7 @@ bool subscriber::state::is_closed() {
 bool subscriber::state::sleep(int descriptor, short wanted, clock::time_point until) {
     std::array<::pollfd, 2> watched{{{.fd = bell_.get(), .events = POLLIN, .revents = 0},
                                      {.fd = descriptor, .events = wanted, .revents = 0}}};
-    if (::poll(watched.data(), watched.size(), poll_timeout(until, clock::now())) <= 0) {
+    if (threading::poll(watched.data(), watched.size(), poll_timeout(until, clock::now())) <= 0) {
         return false;
     }
     if (watched[0].revents != 0) {
@@ -237,6 +237,9 @@ void subscriber::state::tell(const subscriptions::news& each) {
             return;
         }
     }
+    if (each.what == kind::refused && told_.refused) {
+        told_.refused(each.channel, each.message);
+    }
     if (each.what == kind::heard && told_.heard) {
         told_.heard(each.channel, each.message);
     }
@@ -284,10 +287,10 @@ void subscriber::state::close() {
     }
     offered_.ring();
     bell_.ring();
-    const auto self = std::this_thread::get_id();
-    left_.wait(lock, [&] { return attendant_ == std::thread::id{} || attendant_ == self; });
+    const auto self = threading::this_thread::get_id();
+    left_.wait(lock, [&] { return attendant_ == threading::thread::id{} || attendant_ == self; });
     const bool called_back = attendant_ == self || thread_.get_id() == self;
-    std::jthread thread = std::move(thread_);
+    threading::jthread thread = std::move(thread_);
     lock.unlock();
     if (!thread.joinable()) {
         return;

@@ -32,6 +32,8 @@ public:
         /// The server ended the subscription by itself: its slot has moved (cluster). The channel is
         /// forgotten here.
         std::function<void(const std::string& channel)> moved_away;
+        /// The user may not listen to the channel: what is told there will be missed.
+        std::function<void(const std::string& channel, const std::string& words)> refused{};
     };
 
     subscriber(node_address where, connection_settings how, events told);

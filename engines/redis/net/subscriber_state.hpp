@@ -1,13 +1,11 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include <redis/net/backoff.hpp>
@@ -16,6 +14,7 @@
 #include <redis/net/subscriber.hpp>
 #include <redis/net/subscriptions.hpp>
 #include <redis/resp/reply_reader.hpp>
+#include <threading/primitives.hpp>
 
 namespace holdfast::engines::redis {
 
@@ -44,7 +43,7 @@ public:
     void close();
 
 private:
-    using guard = std::unique_lock<std::mutex>;
+    using guard = std::unique_lock<threading::mutex>;
     enum class reader : std::uint8_t { background, attendant, nobody };
 
     /// Silence that is believed; then the server has as long again to answer a PING.
@@ -100,11 +99,11 @@ private:
     const connection_settings how_;
     const events told_;
 
-    mutable std::mutex mutex_;
+    mutable threading::mutex mutex_;
     subscriptions book_;
     bool closed_{};
     bool started_{};
-    std::jthread thread_;
+    threading::jthread thread_;
     bell bell_;
     backoff backoff_;
 
@@ -114,9 +113,9 @@ private:
     /// Our thread sleeps until there is something to read, which another may do in its place.
     bool dozes_{};
     /// Who attends, or waits for our thread to let it.
-    std::thread::id attendant_;
+    threading::thread::id attendant_;
     bell offered_;
-    std::condition_variable left_;
+    threading::condition_variable left_;
     std::uint64_t visits_{};
     clock::time_point left_at_{};
     /// When our thread looks whether anybody attends; `max`: when it is told.

@@ -213,6 +213,9 @@ failure subscriptions::refused(const value& error, std::vector<news>& into) {
         } else if (const auto found = channels_.find(name); found != channels_.end()) {
             // Stays as it is until the next connection.
             --found->second.unanswered;
+            if (asked.what == verb::subscribe) {
+                into.push_back({.what = news::kind::refused, .channel = name, .message = error.text});
+            }
         }
     }
     return {};

@@ -23,7 +23,8 @@ namespace holdfast::engines::redis {
 class subscriptions {
 public:
     struct news {
-        enum class kind : std::uint8_t { heard, subscribed, moved_away } what{};
+        /// refused: the user may not listen; the message says it in the server's words.
+        enum class kind : std::uint8_t { heard, subscribed, moved_away, refused } what{};
         std::string channel;
         std::string message;
     };

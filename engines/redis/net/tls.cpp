@@ -1,14 +1,19 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <redis/net/descriptor.hpp>
 #include <redis/net/tls.hpp>
+#include <string>
+#include <system_error>
 
+#include <fcntl.h>
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509_vfy.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 namespace holdfast::engines::redis {
 
@@ -77,8 +82,52 @@ std::string last_words() {
 }
 
 /// The options carry the paths the user wrote, so the words may name them.
-failure bad_file(const std::string& what, const std::string& path) {
-    return {errc::bad_configuration, what + " " + path + " cannot be used: " + last_words()};
+failure bad_file(const std::string& option, const std::string& path, const std::string& reason) {
+    return {errc::bad_configuration, option + "=" + path + " cannot be used: " + reason};
+}
+
+/// What keeps the file from being read, in the system's words; empty: nothing.
+std::string unreadable(const std::string& path) {
+    const descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+    struct ::stat facts {};
+    if (!file || ::fstat(file.get(), &facts) != 0) {
+        return std::generic_category().message(errno);
+    }
+    return S_ISDIR(facts.st_mode) ? std::generic_category().message(EISDIR) : std::string{};
+}
+
+/// Why OpenSSL did not take a file that should hold `content`. Its own words ("PEM lib") say nothing.
+std::string refusal(const std::string& path, const std::string& content) {
+    const std::string reason = unreadable(path);
+    return reason.empty() ? "it is not a " + content + " in PEM form" : reason;
+}
+
+/// In place of OpenSSL's, which asks at the terminal.
+int no_pass_phrase(char*, int, int, void* asked) noexcept {
+    *static_cast<bool*>(asked) = true;
+    return -1;
+}
+
+/// What a server means that ends the handshake with an alert; empty: something else.
+std::string meaning_of_alert(int reason) {
+    switch (reason) {
+        case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
+            return "it demands a client certificate, or other ciphers";
+        case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+        case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
+        case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
+            return "it does not take our certificate";
+        case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
+            return "our certificate has expired";
+        case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
+            return "our certificate was revoked";
+        case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+            return "it does not trust the authority that issued our certificate";
+        case SSL_R_TLSV1_ALERT_ACCESS_DENIED:
+            return "our certificate does not allow this";
+        default:
+            return {};
+    }
 }
 
 int size_of(std::size_t size) noexcept {
@@ -95,7 +144,7 @@ void tls_session::session_deleter::operator()(ssl_st* session) const noexcept {
     ::SSL_free(session);
 }
 
-tls_session::tls_session(const tls_settings& how, const std::string& host, int socket) : how_{how} {
+tls_session::tls_session(const tls_settings& how, const std::string& host) : how_{how} {
     ::ERR_clear_error();
     context_.reset(::SSL_CTX_new(::TLS_client_method()));
     if (!context_) {
@@ -109,7 +158,7 @@ tls_session::tls_session(const tls_settings& how, const std::string& host, int s
     ::SSL_CTX_set_verify(context_.get(), how_.verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
     unusable_ = load_files();
     if (!unusable_) {
-        prepare(host, socket);
+        unusable_ = prepare(host);
     }
 }
 
@@ -127,34 +176,52 @@ failure tls_session::load_files() {
     if (how_.ca_file.empty()) {
         ::SSL_CTX_set_default_verify_paths(context);
     } else if (::SSL_CTX_load_verify_locations(context, how_.ca_file.c_str(), nullptr) != 1) {
-        return bad_file("the file of trusted certificates (ca)", how_.ca_file);
+        return bad_file("ca", how_.ca_file, refusal(how_.ca_file, "certificate"));
     }
-    if (how_.certificate_file.empty()) {
-        return {};
-    }
-    if (::SSL_CTX_use_certificate_chain_file(context, how_.certificate_file.c_str()) != 1) {
-        return bad_file("the client certificate (cert)", how_.certificate_file);
-    }
-    const std::string& key = how_.key_file.empty() ? how_.certificate_file : how_.key_file;
-    if (::SSL_CTX_use_PrivateKey_file(context, key.c_str(), SSL_FILETYPE_PEM) != 1) {
-        return bad_file("the client certificate's private key (key)", key);
-    }
-    if (::SSL_CTX_check_private_key(context) != 1) {
-        return bad_file("the client certificate's private key (key)", key);
-    }
-    return {};
+    return how_.certificate_file.empty() ? failure{} : load_own_certificate();
 }
 
-void tls_session::prepare(const std::string& host, int socket) {
+failure tls_session::load_own_certificate() {
+    ::SSL_CTX* context = context_.get();
+    const std::string& certificate = how_.certificate_file;
+    if (::SSL_CTX_use_certificate_chain_file(context, certificate.c_str()) != 1) {
+        return bad_file("cert", certificate, refusal(certificate, "certificate"));
+    }
+    const std::string& key = how_.key_file.empty() ? certificate : how_.key_file;
+    bool asked = false;
+    ::SSL_CTX_set_default_passwd_cb(context, &no_pass_phrase);
+    ::SSL_CTX_set_default_passwd_cb_userdata(context, &asked);
+    ::ERR_clear_error();
+    const bool taken = ::SSL_CTX_use_PrivateKey_file(context, key.c_str(), SSL_FILETYPE_PEM) == 1 &&
+                       ::SSL_CTX_check_private_key(context) == 1;
+    ::SSL_CTX_set_default_passwd_cb_userdata(context, nullptr);
+    if (taken) {
+        return {};
+    }
+    if (asked) {
+        return bad_file("key", key, "it is protected by a pass phrase; remove that (openssl pkey)");
+    }
+    if (ERR_GET_LIB(::ERR_peek_last_error()) == ERR_LIB_X509) {
+        return bad_file("key", key, "it is not the key of the certificate cert=" + certificate);
+    }
+    if (how_.key_file.empty()) {
+        return bad_file("cert", certificate, "it holds no private key in PEM form; give key=FILE, too");
+    }
+    return bad_file("key", key, refusal(key, "private key"));
+}
+
+failure tls_session::prepare(const std::string& host) {
     session_.reset(::SSL_new(context_.get()));
     if (!session_) {
-        unusable_ = {errc::bad_configuration, "TLS cannot be used: " + last_words()};
-        return;
+        return {errc::bad_configuration, "TLS cannot be used: " + last_words()};
     }
+    ::SSL_set_connect_state(session_.get());
+    return expect_name(how_.server_name.empty() ? host : how_.server_name);
+}
+
+void tls_session::attach(int socket) {
     ::BIO* bio = make_bio(socket);
     ::SSL_set_bio(session_.get(), bio, bio);
-    ::SSL_set_connect_state(session_.get());
-    unusable_ = expect_name(how_.server_name.empty() ? host : how_.server_name);
 }
 
 failure tls_session::expect_name(const std::string& name) {
@@ -237,19 +304,18 @@ failure tls_session::explain() const {
         case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
             return {errc::bad_configuration,
                     "the server demands a client certificate; give cert=FILE&key=FILE"};
-        case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
-        case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
-        case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
-        case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
-        case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
-        case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
-        case SSL_R_TLSV1_ALERT_ACCESS_DENIED:
+        case SSL_R_UNSUPPORTED_PROTOCOL:
+        case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:
             return {errc::bad_configuration,
-                    "the server refused the TLS handshake or our certificate (" + last_words() +
-                        "); look at cert=FILE and key=FILE"};
+                    "the server does not speak TLS 1.2 or later; let it, by tls-protocols"};
         default:
-            return {errc::store_unavailable, "TLS failed: " + last_words()};
+            break;
     }
+    if (const auto words = meaning_of_alert(ERR_GET_REASON(error)); !words.empty()) {
+        return {errc::bad_configuration,
+                "the server refused the TLS handshake: " + words + "; look at cert=FILE and key=FILE"};
+    }
+    return {errc::store_unavailable, "TLS failed: " + last_words()};
 }
 
 failure tls_session::explain_verification(long verdict) const {
@@ -267,7 +333,8 @@ failure tls_session::explain_verification(long verdict) const {
         default:
             return {errc::bad_configuration,
                     "the server's certificate is not trusted: " + words +
-                        "; give ca=FILE with the certificate of the authority that issued it"};
+                        "; give ca=FILE with the certificate of the authority that issued it" +
+                        (how_.ca_file.empty() ? "" : " (it is not in " + how_.ca_file + ")")};
     }
 }
 

@@ -22,17 +22,19 @@ class tls_session {
 public:
     static constexpr std::string_view no_tls_there =
         "the server does not speak TLS there; write redis:// instead of rediss://, or give the port "
-        "that it "
-        "listens on with TLS";
+        "that it listens on with TLS";
 
-    /// `host` is what the certificate must be for, unless the settings name something else.
-    tls_session(const tls_settings& how, const std::string& host, int socket);
+    /// Reads the files. `host` is what the certificate must be for, unless the settings name something
+    /// else.
+    tls_session(const tls_settings& how, const std::string& host);
     tls_session(const tls_session&) = delete;
     tls_session& operator=(const tls_session&) = delete;
     ~tls_session();
 
     /// Why the settings cannot be used, if so.
     [[nodiscard]] const failure& unusable() const noexcept { return unusable_; }
+    /// Before all that follows.
+    void attach(int socket);
 
     [[nodiscard]] io_result handshake();
     [[nodiscard]] io_result read(std::span<char> into);
@@ -48,8 +50,9 @@ private:
         void operator()(ssl_st* session) const noexcept;
     };
 
-    void prepare(const std::string& host, int socket);
     [[nodiscard]] failure load_files();
+    [[nodiscard]] failure load_own_certificate();
+    [[nodiscard]] failure prepare(const std::string& host);
     [[nodiscard]] failure expect_name(const std::string& name);
     [[nodiscard]] io_result outcome_of(int returned);
     [[nodiscard]] failure explain() const;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace holdfast::engines::redis {
 
@@ -28,6 +29,19 @@ public:
 
     [[nodiscard]] std::size_t size() const noexcept { return count_; }
     [[nodiscard]] const std::string& text() const noexcept { return text_; }
+    /// One by one, for people.
+    [[nodiscard]] std::vector<std::string> words() const {
+        std::vector<std::string> all;
+        for (std::size_t at = 0; at < text_.size();) {
+            std::size_t length{};
+            const char* const end = text_.data() + text_.size();
+            const auto* const rest = std::from_chars(text_.data() + at + 1, end, length).ptr;
+            at = static_cast<std::size_t>(rest - text_.data()) + 2;
+            all.push_back(text_.substr(at, length));
+            at += length + 2;
+        }
+        return all;
+    }
 
 private:
     static constexpr std::size_t usual_size = 256;

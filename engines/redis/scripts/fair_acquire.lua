@@ -13,6 +13,7 @@
 -- include: exclusive
 -- include: clock
 -- include: line
+-- include: shape
 
 local lock, holds, counter = KEYS[1], KEYS[4], KEYS[5]
 local claim = claim_of(ARGV, ARGV[8])
@@ -33,6 +34,9 @@ if kind == 'hash' then
     if fields[1] then
         return grant_again(claim, lock, holds, counter)
     end
+    if redis.call('EXISTS', holds) == 0 and not is_plain(lock) then
+        return not_a_lock()
+    end
 end
 
 local now = now_ms()
@@ -52,39 +56,52 @@ if kind == 'none' and not head then
 end
 if kind == 'none' and head == owner then
     local reply = grant_alone(claim, lock, holds, counter, {owner, '1'})
+    local score = redis.call('ZSCORE', line.timeouts, owner)
     strike_out(line, owner)
-    move_up(line, redis.call('ZRANGE', line.timeouts, '0', '-1'), wait)
+    move_up(line, later_than(line, '-inf', moved_at_once), time_left_of(score, wait, now))
     return reply
 end
 
 local retry, listens = remaining(lock), nil
 if gets_in_line then
-    local before, queued, behind = nil, false, {}
-    for _, waiter in ipairs(redis.call('LRANGE', line.queue, '0', '-1')) do
-        if waiter == owner then
-            queued = true
-        elseif queued then
-            behind[#behind + 1] = waiter
-        else
+    local score = redis.call('ZSCORE', line.timeouts, owner)
+    local finish = tonumber(score or 0)
+    -- One that asks again, whose time is long enough, changes nothing in the line. The first in line
+    -- always counts its time anew: those before it may have gone before their time.
+    if owner == head or finish <= now + wait then
+        -- Whoever is new comes behind the last. The whole line is looked at by nobody else but one in
+        -- the middle of it whose time is short, which is rare.
+        local before, queued = nil, owner == head
+        if not score and not queued then
+            before = redis.call('LINDEX', line.queue, '-1')
+        end
+        local looks_around = score and not queued
+        for _, waiter in ipairs(looks_around and redis.call('LRANGE', line.queue, '0', '-1') or {}) do
+            if waiter == owner then
+                queued = true
+                break
+            end
             before = waiter
         end
-    end
-    if not queued then
-        redis.call('RPUSH', line.queue, owner)
-    end
-    if type(redis.pcall('PEXPIRE', line.queue, line_kept_for)) == 'table' then
         if not queued then
-            strike_out(line, owner)
+            redis.call('RPUSH', line.queue, owner)
         end
-        redis.call('PEXPIRE', line.queue, line_kept_for)  -- refused again, as in set_end
+        if type(redis.pcall('PEXPIRE', line.queue, line_kept_for)) == 'table' then
+            if not queued then
+                strike_out(line, owner)
+            end
+            redis.call('PEXPIRE', line.queue, line_kept_for)  -- refused again, as in set_end
+        end
+        local base = before and tonumber(redis.call('ZSCORE', line.timeouts, before) or 0) or 0
+        local until_now = finish
+        finish = math.max(base, now) + wait
+        if score then
+            -- Those behind count their own time from the end of ours.
+            move_up(line, later_than(line, score, '-1'), until_now - finish)
+        end
+        redis.call('ZADD', line.timeouts, finish, owner)
+        redis.call('PEXPIRE', line.timeouts, line_kept_for)
     end
-    local base = before and tonumber(redis.call('ZSCORE', line.timeouts, before) or 0) or 0
-    local finish = math.max(base, now) + wait
-    local until_now = tonumber(redis.call('ZSCORE', line.timeouts, owner) or finish)
-    redis.call('ZADD', line.timeouts, finish, owner)
-    -- Those behind count their own time from the end of ours.
-    move_up(line, behind, until_now - finish)
-    redis.call('PEXPIRE', line.timeouts, line_kept_for)
     if question ~= '0' then
         listens = hears(line.publish, channel_of(line, owner)) and 1 or 0
         local wish = string.format('%s %s %d %d %s %s', claim.ttl, claim.count, now + wait, listens,

@@ -30,6 +30,7 @@ local now = now_ms()
 
 -- Gives the lock to the first in line, if that one wants it so and is there. Nobody waits for anything
 -- but this: it has no call to spare, and is no function, which would cost as much as two calls.
+local score
 local wish = mine and linger == '0' and redis.call('HGET', wishes, head)
 if wish then
     local ttl, count, finish, question, its_counter =
@@ -37,6 +38,7 @@ if wish then
     local told_at = channel_base .. ':' .. head
     if its_counter == counter and tonumber(finish) > now and hears(publish, told_at) then
         if several then
+            score = redis.call('ZSCORE', timeouts, head)
             redis.call('DEL', lock, holds)
             redis.call('LPOP', queue)
             redis.call('ZREM', timeouts, head)
@@ -63,7 +65,7 @@ local line = {queue = queue, timeouts = timeouts, wishes = wishes, channel_base 
     publish = publish, patience = tonumber(wait)}
 
 if wish then
-    move_up(line, redis.call('ZRANGE', timeouts, '0', '-1'), wait)
+    move_up(line, later_than(line, '-inf', moved_at_once), time_left_of(score, wait, now))
     return {1, redis.call('LLEN', queue)}
 end
 
@@ -87,17 +89,10 @@ end
 if mine then
     return linger_alone(lock, owner, holds, owner, tonumber(linger))
 end
-local behind, queued = {}, false
-for _, waiter in ipairs(redis.call('LRANGE', queue, '0', '-1')) do
-    if waiter == owner then
-        queued = true
-    elseif queued then
-        behind[#behind + 1] = waiter
-    end
-end
-if queued then
-    strike_out(line, owner)
-    move_up(line, behind, wait)
+local place_in_time = redis.call('ZSCORE', timeouts, owner)
+strike_out(line, owner)
+if place_in_time then
+    move_up(line, later_than(line, place_in_time, moved_at_once), wait)
 end
 if redis.call('EXISTS', lock) == 0 then
     call_next()

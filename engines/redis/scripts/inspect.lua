@@ -1,58 +1,83 @@
--- Everything the server knows of a name, for whoever wants to look. Changes nothing, and never fails
--- because of what somebody else keeps under the name.
+-- Everything the server knows of a name, for whoever wants to look. Changes nothing. Takes little time
+-- whatever is there: somebody else's key is not read, and of a lock with very many holders only some
+-- are.
 --
--- KEYS  lock, holds, revocation, semaphore timeouts, fair queue
+-- Somebody else's key is no error: monitoring counts errors, and a list looks at very many keys.
+--
+-- KEYS  lock, holds, revocation, semaphore timeouts, fair queue, mark of a latch
 -- ARGV  key prefix of the readers' timeout keys
--- Returns {type of the lock's key (none, hash, string or another),
+-- Returns {type of the lock's key (none, hash or string),
 --          its PTTL,
---          its fields and values if it is a hash that may be a lock,
+--          its fields and values if it is a hash,
 --          fields and values of holds,
 --          record of the last revocation, or '',
 --          the lock's value if it is a string (a semaphore's free permits), or '',
---          ids and ends (ms since 1970) of a semaphore's permits,
+--          ids and ends (ms since 1970) of a semaphore's permits that are out,
 --          length of the fair queue,
 --          server time in ms,
---          for each reader {owner, ms until its last hold ends, -1 without end, -2 over}}
--- include: clock
+--          for each reader {owner, ms until its last hold ends, -1 without end, -2 over},
+--          whether it is marked as a latch (1, 0)}
+--         {'foreign', why it is not a lock}
+-- include: permits
 -- include: readers
+-- include: numbers
 
-local lock, holds, revocation, timeouts, fair_queue = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local lock, holds, revocation, timeouts, fair_queue, latch_mark = unpack(KEYS)
+local most_shown = 1024
 
 local function is(kind, key)
     return redis.call('TYPE', key).ok == kind
 end
 
--- What somebody else keeps may be large, and to read it would keep the server from everybody. Only a
--- lock with many readers has many fields.
-local function fields_of_lock()
-    if redis.call('HLEN', lock) > few_readers then
-        if redis.call('HGET', lock, 'mode') ~= 'read' or not looks_read(lock) then
-            return {}
-        end
-    end
-    return redis.call('HGETALL', lock)
+local function foreign(problem)
+    return {'foreign', problem.err}
 end
 
-local kind = redis.call('TYPE', lock).ok
-local fields, readers = {}, {}
-if kind == 'hash' then
-    fields = fields_of_lock()
-    if redis.call('HEXISTS', lock, 'mode') == 1 then
-        for index, reader in ipairs(readers_among(fields)) do
-            local left = reader_remaining(ARGV[1], reader.owner, reader.count)
-            readers[index] = {reader.owner, left}
-        end
+local function holds_a(what)
+    return foreign(wrong_kind('the name is not that of a lock: it holds a ' .. what))
+end
+
+local function some_of(hash)
+    if redis.call('HLEN', hash) > most_shown then
+        return redis.call('HSCAN', hash, '0', 'COUNT', most_shown)[2]
     end
+    return redis.call('HGETALL', hash)
+end
+
+local kind, now = redis.call('TYPE', lock).ok, now_ms()
+local fields, readers, free = {}, {}, ''
+if kind == 'hash' then
+    local mode = redis.call('HGET', lock, 'mode')
+    if mode and (wrong_mode(mode) or not is_read_write(lock)) or not mode and not is_plain(lock) then
+        return foreign(mode and wrong_mode(mode) or not_a_lock())
+    end
+    fields = some_of(lock)
+    for index, reader in ipairs(mode and readers_among(fields) or {}) do
+        readers[index] = {reader.owner, reader_remaining(ARGV[1], reader.owner, reader.count)}
+    end
+elseif kind == 'string' then
+    free = number_at(lock)
+    if not free then
+        return holds_a('string that is no number')
+    end
+    free = string.format('%.0f', free)
+elseif kind ~= 'none' then
+    return holds_a(kind)
+end
+if kind ~= 'hash' and is('zset', timeouts) and are_foreign(timeouts) then
+    return foreign(not_permits())
 end
 return {
     kind,
     redis.call('PTTL', lock),
     fields,
-    is('hash', holds) and redis.call('HGETALL', holds) or {},
+    is('hash', holds) and some_of(holds) or {},
     is('string', revocation) and redis.call('GET', revocation) or '',
-    kind == 'string' and redis.call('GET', lock) or '',
-    is('zset', timeouts) and redis.call('ZRANGE', timeouts, '0', '-1', 'WITHSCORES') or {},
+    free,
+    is('zset', timeouts) and redis.call('ZRANGEBYSCORE', timeouts, string.format('(%.0f', now), '+inf',
+        'WITHSCORES', 'LIMIT', '0', most_shown) or {},
     is('list', fair_queue) and redis.call('LLEN', fair_queue) or 0,
-    now_ms(),
-    readers
+    now,
+    readers,
+    redis.call('EXISTS', latch_mark)
 }

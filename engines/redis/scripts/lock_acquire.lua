@@ -5,11 +5,13 @@
 -- ARGV  owner, ttl in ms, number of tokens, token floor, since (ms, for display); if any: smallest
 --       token wanted, the last turn of others that it knows to be over (0: none); with a wish: number
 --       of the question, how long the wish lasts in ms, publish command, channel, channel of those of
---       ours who listen
+--       ours who listen, channels of grants (followed by `:` and a client's id: where that one is told)
 -- Returns {1, first token, number of tokens}: fewer than wanted when others wait, so that a process
 --         does not keep the lock among its threads
 --         {0, ms until the lease in the way ends, 0 = unknown}
 --         {0, ms until the turn of the others ends, its number}
+--         One that finds the lock free and would be served before another that came first is refused;
+--         that one is given the lock, as by a release
 --         error WRONGKIND
 -- include: exclusive
 
@@ -26,6 +28,7 @@ end
 -- include: wishes
 -- include: clock
 -- include: turns
+-- include: shape
 
 local kind = there == 0 and 'none' or redis.call('TYPE', lock).ok
 if kind ~= 'none' and kind ~= 'hash' then
@@ -34,9 +37,15 @@ end
 local refusal, reply
 if kind == 'none' then
     local state = there > 0 and redis.call('GET', turn)
+    local number = tonumber(state)
     local left = state and redis.call('PTTL', turn) - turn_kept_for or 0
-    if left > 0 and over ~= state then
-        refusal = {0, left, tonumber(state)}
+    if left > (number and turn_lasts or missed_for) then
+        redis.call('DEL', turn)
+        state, number, left = false, nil, 0
+    end
+    local is_over = number and number == tonumber(over)
+    if number and left > 0 and not is_over then
+        refusal = {0, left, number}
     else
         if state and state ~= 'missed' then
             claim.count = '1'
@@ -47,10 +56,38 @@ if kind == 'none' then
                 claim.count = '1'
             end
         end
-        reply = grant_alone(claim, lock, holds, counter, {owner, '1'})
-        if state and tonumber(state) then
+        if question then
+-- include: giving
+
+            -- Gives the free lock to the first that wishes so and would hear of it, if that is not the
+            -- one who asks. Whoever had the lock last subscribes last, and is the first to hear that it
+            -- is free again: without this it would have it most of the time.
+            local publish, waiting = ARGV[10], redis.pcall('LRANGE', wishes, '0', '1')
+            local wish = waiting[1] == others_place and waiting[2] or waiting[1]
+            local waiter, client, ttl, count, alive_until, its_question, its_counter =
+                string.match(wish or '', '^(([^ ]+):[^ ]+) (%d+) (%d+) (%d+) (%d+) (.+)$')
+            local told_at = ARGV[13] .. ':' .. (client or '')
+            if waiter and waiter ~= owner and its_counter == counter
+                and now_ms() < tonumber(alive_until) and hears(publish, told_at) then
+                count = claim.count == '1' and '1' or count
+                local first = take_tokens(counter, count, claim.floor, 0)
+                local terms = string.format('%d ', first) .. count .. ' '
+                redis.call('DEL', lock, holds)
+                redis.call('LREM', wishes, '1', wish)
+                write_hold(lock, holds, waiter, ttl, terms .. claim.since, waiter, '1')
+                redis.call(publish, told_at,
+                    'granted ' .. its_question .. ' ' .. terms .. waiter .. ' ' .. lock)
+                refusal = {0, remaining(lock)}
+            end
+        end
+        if not refusal then
+            reply = grant_alone(claim, lock, holds, counter, {owner, '1'})
+        end
+        if number then
             -- If nobody saw them come, they may not be there.
-            redis.call('SET', turn, over == state and 'seen' or 'missed', 'PX', turn_kept_for)
+            local expected = is_over or string.sub(state, 1, 1) == '0'
+            redis.call('SET', turn, is_over and 'seen' or 'missed', 'PX',
+                expected and turn_kept_for or missed_for)
         end
     end
 else
@@ -60,8 +97,11 @@ else
     end
     if fields[1] then
         reply = grant_again(claim, lock, holds, counter)
+    elseif redis.call('EXISTS', holds) == 0 and not is_plain(lock) then
+        return not_a_lock()
     else
-        if there == 2 and tonumber(redis.call('GET', turn)) then
+        local state = there == 2 and redis.call('GET', turn)
+        if tonumber(state) or state == 'missed' and redis.call('EXISTS', holds) == 0 then
             redis.pcall('SET', turn, 'seen', 'PX', turn_kept_for)
         end
         refusal = {0, remaining(lock)}
@@ -76,16 +116,26 @@ if reply then
 end
 
 -- One that asks again keeps its place. Without memory for it there is no wish.
-local wish = table.concat({owner, claim.ttl, claim.count, string.format('%d', now_ms() + lasts),
-    question, counter}, ' ')
+local now = now_ms()
+local wish = table.concat({owner, claim.ttl, claim.count, string.format('%d', now + lasts), question,
+    counter}, ' ')
+local subscribers = ARGV[10] == 'spublish' and 'SHARDNUMSUB' or 'NUMSUB'
+local heard = redis.pcall('PUBSUB', subscribers, ARGV[13] .. ':' .. string.match(owner, '^[^:]*'))
+if not heard.err and tonumber(heard[2]) == 0 then
+    wish = wish .. string.format(' unheard %d', now + lasts / 4)
+end
 local place, count = wish_of(owner, wishes)
 local written
 if place then
     written = redis.pcall('LSET', wishes, place - 1, wish)
-elseif count < 64 then
+elseif count < 256 then
     written = redis.pcall('RPUSH', wishes, wish)
 end
 if type(written) == 'number' or written and not written.err then
     set_end(wishes, lasts)
+elseif written and not string.find(written.err, 'OOM', 1, true)
+    and not string.find(written.err, 'WRONGTYPE', 1, true) then
+    -- A missing permission is told, not made up for in silence.
+    return redis.error_reply(written.err .. (place and ' in `LSET`' or ' in `RPUSH`'))
 end
 return refusal

@@ -8,6 +8,7 @@
 --         error WRONGKIND
 -- include: exclusive
 -- include: turns
+-- include: shape
 
 local locks = #KEYS / 4
 local mine = {}
@@ -16,14 +17,18 @@ for index = 1, locks do
     local lock, turn, owner = KEYS[4 * index - 3], KEYS[4 * index], ARGV[4 * index - 1]
     local there = redis.call('EXISTS', lock, turn) > 0
     local kind = there and redis.call('TYPE', lock).ok or 'none'
-    local left = there and kind == 'none' and redis.call('PTTL', turn) or 0
-    if left > turn_kept_for then
+    local left = there and kind == 'none' and tonumber(redis.call('GET', turn))
+        and redis.call('PTTL', turn) or 0
+    if left > turn_kept_for and left <= turn_kept_for + turn_lasts then
         return {0, index, left - turn_kept_for}
     end
     if kind == 'hash' then
         local fields = redis.call('HMGET', lock, owner, 'mode')
         if fields[2] then
             return wrong_kind('the name is in use as a read/write lock: ' .. lock)
+        end
+        if not fields[1] and redis.call('EXISTS', KEYS[4 * index - 2]) == 0 and not is_plain(lock) then
+            return not_a_lock()
         end
         if not fields[1] then
             return {0, index, remaining(lock)}

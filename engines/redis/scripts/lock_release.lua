@@ -46,11 +46,15 @@ if mine and not linger then
     elseif not told then
         redis.call('DEL', lock, holds, wishes)
     end
-    local is_theirs = told ~= nil
-    while waiting[1] and not is_theirs do
+    local is_theirs, kept = told ~= nil, nil
+    while waiting[1] and waiting[1] ~= kept and not is_theirs do
         local waiter, client, ttl, count, alive_until, question, its_counter =
             string.match(waiting[1], '^(([^ ]+):[^ ]+) (%d+) (%d+) (%d+) (%d+) (.+)$')
         local told_at = grants .. ':' .. (client or '')
+        local unheard_from, stays
+        if waiter and its_counter ~= counter then
+            its_counter, unheard_from = string.match(its_counter, '^(.+) unheard (%d+)$')
+        end
         local heard = (waiting[1] == others_place
             or its_counter == counter and waiter ~= owner and now_ms() < tonumber(alive_until))
             and redis.pcall('PUBSUB', subscribers, told_at, channel, listeners)
@@ -87,19 +91,40 @@ if mine and not linger then
                     redis.call('PEXPIRE', wishes, turn_kept_for)
                 end
                 return {1, 0}
+            elseif unheard_from then
+                -- It is alive, and would find the lock taken whenever it asks. So it is given the lock
+                -- for the time until it has to ask, if that will be soon.
+                local at = now_ms()
+                local left = tonumber(alive_until) - at
+                if at >= tonumber(unheard_from) and left > 0 then
+                    local first = take_tokens(counter, count, tonumber(floor), 0)
+                    write_hold(lock, holds, waiter, math.min(ttl, left),
+                        string.format('%d %s %s', first, count, now), waiter, '1')
+                    if several then
+                        redis.call('LPOP', wishes)
+                    end
+                    return {1, 0}
+                end
+                stays, kept = true, kept or waiting[1]
             end
         end
         if not is_theirs or not waiter then
             redis.call('LPOP', wishes)
+            if stays then
+                if redis.call('RPUSH', wishes, waiting[1]) == 1 then
+                    set_end(wishes, math.max(alive_until - now_ms(), 1))
+                end
+            end
             waiting = redis.call('LRANGE', wishes, '0', '1')
         end
     end
     told = told or redis.call(publish, channel, message)
     local count = told > 0 and redis.pcall('PUBSUB', subscribers, channel, listeners)
-    if count and not count.err and tonumber(count[2]) > tonumber(count[4])
-        and redis.call('GET', turn) ~= 'missed' then
-        -- Long enough for a Java program to wake up and ask.
-        redis.call('SET', turn, #message, 'PX', turn_kept_for + 200)
+    local theirs = count and not count.err and tonumber(count[2]) > tonumber(count[4])
+    local state = theirs and redis.call('GET', turn)
+    if theirs and state ~= 'missed' then
+        redis.call('SET', turn, (state == 'seen' and '0' or '') .. #message, 'PX',
+            turn_kept_for + turn_lasts)
     end
     return {1, told}
 end

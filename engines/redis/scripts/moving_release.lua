@@ -38,7 +38,10 @@ end
 local field = fields[3] and owner .. ':write' or owner
 if linger > 0 then
     -- In this order: a key that is gone cannot be made anew on the server that it leaves, and a server
-    -- without memory refuses HSET as a script's first write.
+    -- without memory refuses HSET as a script's first write. What may be refused is tried first, in
+    -- ways that change nothing.
+    redis.call('HDEL', lock, owner .. ':lingering')
+    redis.call('HSET', lock, field, redis.call('HGET', lock, field))
     redis.call('PEXPIRE', lock, linger)
     redis.call('HSET', lock, owner .. ':lingering', '1')
     redis.call('HDEL', lock, field)
@@ -54,4 +57,8 @@ if redis.call('HLEN', lock) > 1 then
 else
     redis.call('DEL', lock)
 end
-return {1, tell('1')}
+local told = tell('1')
+if told > 0 then
+    tell('0')  -- for those of Redisson's who do not sleep yet
+end
+return {1, told}

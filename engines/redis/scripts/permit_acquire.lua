@@ -3,32 +3,45 @@
 -- themselves), and the limit is remembered beside it, once it is certain:
 --     limit -> <number>[ ours: the counter is]
 --
--- KEYS  semaphore, timeouts, channel, holds, token counter
+-- KEYS  semaphore, timeouts, channel, holds, token counter, turn of the others, if any, mark of a latch
 -- ARGV  owner, ttl in ms, permits, limit, number of tokens, token floor, since (ms, for display),
---       publish command, 16 bytes for each permit in one string
+--       publish command, 16 bytes for each permit in one string, the last turn of others that it
+--       knows to be over (0: none; missing: there are no turns)
 -- Returns {1, first token, number of tokens}
 --         {0, ms until the first permit expires, 0 = unknown}
+--         {0, ms until the turn of the others ends, its number}
 --         error WRONGKIND, or WRONGCOUNT when the owner has another number of permits
 -- include: permits
 -- include: tokens
+-- include: others
+-- include: numbers
 
-local semaphore, timeouts, channel, holds, counter = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local semaphore, timeouts, channel, holds, counter, turn, latch_mark = unpack(KEYS)
 local owner, ttl, permits, limit = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local count, floor, since = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7]
-local publish, all_ids = ARGV[8], ARGV[9]
+local publish, all_ids, over = ARGV[8], ARGV[9], ARGV[10]
 local ids = ids_in(all_ids)
 
 local kind = redis.call('TYPE', semaphore).ok
 if kind ~= 'none' and kind ~= 'string' then
     return wrong_kind('the name is not that of a semaphore: it holds a ' .. kind)
 end
-local now = now_ms()
-reclaim(semaphore, timeouts, channel, holds, publish, now)
-local members = redis.call('ZCARD', timeouts)
+if are_foreign(timeouts) then
+    return not_permits()
+end
 
 local function has_permits(number)
-    return wrong_kind(string.format('the semaphore has %.0f permits', number))
+    return wrong_kind(string.format(
+        'the semaphore has %.0f permits; all who use it must agree on the limit', number))
 end
+
+local now, members = now_ms(), redis.call('ZCARD', timeouts)
+if kind == 'none' and members > limit and redis.call('EXISTS', holds) == 0 then
+    -- Nothing but their length says that these are permits, so they are left alone.
+    return has_permits(members)
+end
+reclaim(semaphore, timeouts, channel, holds, publish, now, ids)
+members = redis.call('ZCARD', timeouts)
 
 -- Whether somebody has permits of whom we know nothing.
 local function others_hold()
@@ -44,10 +57,12 @@ end
 local function count_free()
     local recorded, ours = string.match(redis.call('HGET', holds, 'limit') or '', '^(%d+)(.*)$')
     recorded = tonumber(recorded)
-    local text = redis.call('GET', semaphore)
-    local free = tonumber(text or '')
-    if text and not string.find(text, '^%-?%d+$') then
+    local free = kind == 'string' and number_at(semaphore) or nil
+    if kind == 'string' and not free then
         return nil, wrong_kind('the name is not that of a semaphore: it holds no number')
+    end
+    if free and not recorded and latch_mark and redis.call('GET', latch_mark) == '1' then
+        return nil, wrong_kind('the name is in use as a latch')
     end
     if recorded and recorded ~= limit then
         -- Once nobody has a permit, a new limit may be agreed upon, if the counter is ours. With
@@ -122,6 +137,9 @@ end
 
 local function grant()
     local first = take_tokens(counter, count, floor, 0)
+    -- Without their ends nobody would ever count these permits as free again: a server that refuses to
+    -- write them does so here.
+    redis.call('ZADD', timeouts, 'XX', now + ttl, ids[1])
     if members == 0 then
         -- What holders before left behind, and its ttl, if the name was that of a lock.
         redis.call('DEL', holds)
@@ -133,11 +151,7 @@ local function grant()
         redis.call('DECRBY', semaphore, permits)
     end
     for _, id in ipairs(ids) do
-        if type(redis.pcall('ZADD', timeouts, now + ttl, id)) == 'table' then
-            -- Without their ends nobody would ever count these permits as free again.
-            redis.call('INCRBY', semaphore, permits)
-            redis.call('ZADD', timeouts, now + ttl, id)
-        end
+        redis.call('ZADD', timeouts, now + ttl, id)
     end
     local lifetime = redis.call('PTTL', semaphore)
     if lifetime > 0 then
@@ -150,10 +164,18 @@ end
 if redis.call('ZSCORE', timeouts, ids[1]) then
     return grant_again()
 end
-if free >= permits then
-    return grant()
+local theirs, state
+if over and free >= permits then
+    theirs, state = turn_of_others(turn, over)
+elseif over and free <= 0 then
+    note_that_they_came(turn)
+end
+if free >= permits and not theirs then
+    local reply = grant()
+    end_their_turn(turn, state, over)
+    return reply
 end
 if set_counter then
     redis.call('SET', semaphore, free)
 end
-return {0, earliest_end()}
+return theirs or {0, earliest_end()}

@@ -1,26 +1,30 @@
 -- Acquires a read lock: Redisson's RReadWriteLock. The writer itself becomes a reader.
 --
--- KEYS  lock, holds, token counter, channel, the owner's timeout key (number 1)
+-- KEYS  lock, holds, token counter, channel, the owner's timeout key (number 1), turn of the others,
+--       if any
 -- ARGV  owner, ttl in ms, number of tokens, token floor, since (ms, for display), publish command,
---       smallest token wanted, 1: the owner has the lock already
+--       smallest token wanted, 1: the owner has the lock already, the last turn of others that it
+--       knows to be over (0: none; missing: there are no turns), 1: a plain lock is waited for
 -- Returns {1, first token, number of tokens}
 --         {-1, 0} when the owner should have the lock already and does not
 --         {0, ms until the lease in the way ends, 0 = unknown}
+--         {0, ms until the turn of the others ends, its number}
 --         error WRONGKIND
 -- include: exclusive
 -- include: readers
+-- include: others
 
-local lock, holds, counter, channel, timeout = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local lock, holds, counter, channel, timeout, turn = unpack(KEYS)
 local claim = claim_of(ARGV, ARGV[7])
 local owner, publish, converts = claim.owner, ARGV[6], ARGV[8] == '1'
+local waits_for_plain = ARGV[10] == '1'
+-- Who waits for a plain lock is one of the others there: their turn is its own.
+local over = not waits_for_plain and ARGV[9]
 
 local function join_readers()
     local left = redis.call('PTTL', lock)
-    if left == -1 and not looks_read(lock) then
-        -- A lock has an end.
-        return wrong_kind('the name is not that of a lock: its hash has other fields than readers')
-    end
     local first = take_tokens(counter, claim.count, claim.floor, claim.least)
+    redis.call('SET', timeout, '1', 'PX', claim.ttl, 'XX')  -- not there: only whether it may be set
     set_field(holds, claim.ttl, owner, hold_text(first, claim.count, claim.since))
     if left < tonumber(claim.ttl) then
         redis.call('PEXPIRE', lock, claim.ttl)
@@ -40,6 +44,12 @@ local function downgrade()
     local left = math.max(redis.call('PTTL', lock), claim.ttl)
     -- First, because it is never refused for want of memory, and nothing is after it.
     redis.call('PEXPIRE', lock, left)
+    -- What may be refused is, before anything has changed.
+    redis.call('HSET', lock, 'mode', 'write')  -- as it is
+    redis.call('HDEL', lock, '')
+    if redis.call(publish, channel, '1') > 0 then
+        redis.call(publish, channel, '0')  -- for those of Redisson's who do not sleep yet
+    end
     if redis.call('HEXISTS', holds, owner) == 0 then
         set_field(holds, left, owner, hold_text(first, count, claim.since))
     else
@@ -48,7 +58,6 @@ local function downgrade()
     redis.call('SET', timeout, '1', 'PX', left)
     redis.call('HDEL', lock, owner .. ':write')
     redis.call('HSET', lock, 'mode', 'read', owner, '1')
-    redis.call(publish, channel, '1')
     return granted(first, count)
 end
 
@@ -57,8 +66,16 @@ if kind == 'none' then
     if converts then
         return {-1, 0}
     end
+    local theirs, state
+    if over then
+        theirs, state = turn_of_others(turn, over)
+    end
+    if theirs then
+        return theirs
+    end
     local reply = grant_alone(claim, lock, holds, counter, {'mode', 'read', owner, '1'})
     redis.call('SET', timeout, '1', 'PX', claim.ttl)
+    end_their_turn(turn, state, over)
     return reply
 end
 if kind ~= 'hash' then
@@ -66,9 +83,18 @@ if kind ~= 'hash' then
 end
 local fields = redis.call('HMGET', lock, 'mode', owner, owner .. ':write')
 local mode, reads, writes = fields[1], fields[2], fields[3]
-local wrong = wrong_mode(mode)
+if waits_for_plain and not mode then
+    if redis.call('EXISTS', holds) == 0 and not is_plain(lock) then
+        return not_a_lock()
+    end
+    return converts and {-1, 0} or {0, remaining(lock)}
+end
+local wrong = wrong_shape(lock, holds, mode)
 if wrong then
     return wrong
+end
+if over then
+    note_that_they_came(turn)
 end
 if mode == 'write' then
     if writes then

@@ -18,8 +18,12 @@ local function renew(lock, timeout, holds, owner, ttl)
     if fields[3] then
         return renewed(lock, ttl)
     end
-    if not fields[2] or lingers(redis.call('HGET', holds, owner)) then
+    local hold = redis.pcall('HGET', holds, owner)
+    if not fields[2] or type(hold) ~= 'table' and lingers(hold) then
         return false
+    end
+    if refusal(hold, 'HGET') then
+        return false, refusal(hold, 'HGET')
     end
     return renewed(timeout, ttl) and renewed(lock, ttl)
 end

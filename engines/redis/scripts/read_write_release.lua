@@ -4,16 +4,30 @@
 -- lingering reader keeps its field and its timeout key, so that Redisson respects it, and is marked
 -- only beside the lock.
 --
--- KEYS  lock, holds, channel, the owner's timeout key (number 1)
--- ARGV  owner, publish command, linger in ms (0: none), key prefix of the readers' timeout keys
+-- KEYS  lock, holds, channel, the owner's timeout key (number 1), turn of the others, if any
+-- ARGV  owner, publish command, linger in ms (0: none), key prefix of the readers' timeout keys; if
+--       there are turns: zeros ahead of the message, channel of those of ours who listen
 -- Returns {1, clients told}, or {0, 0} when the owner does not have it
 -- include: exclusive
 -- include: readers
 -- include: looks
+-- include: others
 
-local lock, holds, channel, timeout = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local lock, holds, channel, timeout, turn = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local owner, publish, linger, key_prefix = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+local zeros, listeners = ARGV[5] or '', ARGV[6]
 local written = owner .. ':write'
+
+-- If the lock is free now, it may be the turn of the others. Returns how many were told. Of the others
+-- a writer's message wakes those who sleep already; one who is about to is woken by a reader's, which
+-- is kept for it.
+local function let_go(told, wrote)
+    if listeners and told > 0 and redis.call('EXISTS', lock) == 0
+        and begin_their_turn(turn, #zeros + 1, publish, channel, listeners) and wrote then
+        redis.call(publish, channel, zeros .. '0')
+    end
+    return told
+end
 
 local fields = redis.pcall('HMGET', lock, 'mode', owner, written)
 if fields.err or not fields[1] then
@@ -25,7 +39,7 @@ if fields[1] == 'write' and fields[3] then
     end
     redis.call('HDEL', lock, written)
     redis.call('HDEL', holds, owner)
-    return {1, after_a_writer(lock, holds, channel, publish)}
+    return {1, let_go(after_a_writer(lock, holds, channel, publish, zeros), true)}
 end
 if not fields[2] then
     return not_mine(lock, owner, linger)
@@ -36,6 +50,11 @@ if alive and lingers(hold) then
     return {linger > 0 and 1 or 0, 0}
 end
 if alive and linger > 0 then
+    -- What may be refused is tried first, in ways that change nothing.
+    local nothing = timeout_key(key_prefix, owner, 0)
+    redis.call('PEXPIRE', nothing, '1')
+    redis.call('HGETALL', nothing)
+    redis.call('HSET', lock, owner, fields[2])
     redis.call('PEXPIRE', timeout, linger)
     set_field(holds, linger, owner, as_lingering(hold))
     outlive_readers(lock, key_prefix)
@@ -44,7 +63,7 @@ end
 redis.call('HDEL', lock, owner)
 redis.call('DEL', timeout)
 redis.call('HDEL', holds, owner)
-local told = after_a_reader(lock, holds, channel, key_prefix, publish)
+local told = let_go(after_a_reader(lock, holds, channel, key_prefix, publish, zeros))
 if not alive then
     return {0, 0}
 end

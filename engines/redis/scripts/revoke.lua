@@ -51,9 +51,11 @@ local function revoke_reader_or_writer()
     end
     redis.call('HDEL', holds, owner)
     if written then
-        after_a_writer(lock, holds, read_write_channel, publish)
+        if after_a_writer(lock, holds, read_write_channel, publish, '') > 0 then
+            redis.call(publish, read_write_channel, '0')  -- for Redisson's who do not sleep yet
+        end
     else
-        after_a_reader(lock, holds, read_write_channel, key_prefix, publish)
+        after_a_reader(lock, holds, read_write_channel, key_prefix, publish, '')
     end
     return true
 end
@@ -83,7 +85,7 @@ local function revoke_permits(hold)
         return false
     end
     redis.call('HDEL', holds, owner)
-    give_back(lock, semaphore_channel, publish, removed)
+    give_back(lock, semaphore_channel, publish, removed, '')
     return true
 end
 
@@ -98,11 +100,32 @@ local function revoke(hold)
     return revoke_lock()
 end
 
+-- Ends the script if its user may not do one of the things to come: nothing has changed by now. Done
+-- to a key that is not there, they do nothing. The first of them keeps a server that is out of memory
+-- from refusing those that follow.
+local function check_permissions()
+    local nothing = timeout_key(key_prefix, owner, 0)
+    redis.call('DEL', nothing)
+    redis.call('HDEL', nothing, '')
+    redis.call('ZREM', nothing, '')
+    redis.call('PEXPIRE', nothing, '1')
+    redis.call('PTTL', nothing)
+    redis.call('EXISTS', nothing)
+    redis.call('HLEN', nothing)
+    redis.call('HGETALL', nothing)
+    redis.call('HSCAN', nothing, '0')
+    redis.call('SET', nothing, '', 'XX')
+end
+
 local hold = redis.call('HGET', holds, owner)
 local first_token = hold and string.match(hold, '^%d+') or '0'
-if first_token ~= token or not revoke(hold) then
+if first_token ~= token then
+    return {0}
+end
+check_permissions()
+redis.call('PUBLISH', client_channel, '1')
+if not revoke(hold) then
     return {0}
 end
 redis.call('SET', revocation, record, 'PX', keep_for)
-redis.call('PUBLISH', client_channel, '1')
 return {1}

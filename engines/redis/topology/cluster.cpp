@@ -7,7 +7,8 @@
 
 namespace holdfast::engines::redis {
 
-cluster::cluster(const address& where, events told) : where_{where}, told_{std::move(told)} {}
+cluster::cluster(const address& where, events told, cluster_use use)
+    : where_{where}, told_{std::move(told)}, use_{use} {}
 
 cluster::~cluster() {
     guard lock{mutex_};
@@ -40,7 +41,7 @@ void cluster::send(std::uint16_t slot, lane which, connection::encode what, call
         dispatch(sent, how);
     });
     if (!open) {
-        sent->finished({{}, {errc::shut_down, "the client is shut down"}});
+        sent->finished({{}, {errc::shut_down, "shutdown was called, or the client was destroyed"}});
     }
 }
 
@@ -158,7 +159,7 @@ void cluster::follow(const std::shared_ptr<errand>& what, const redirect& where,
         go_on(what, where);
     });
     if (!open) {
-        what->finished({{}, {errc::shut_down, "the client is shut down"}});
+        what->finished({{}, {errc::shut_down, "shutdown was called, or the client was destroyed"}});
     }
 }
 
@@ -205,8 +206,8 @@ std::uint64_t cluster::commands_sent() const {
     return sum;
 }
 
-std::unique_ptr<router> make_cluster(const address& where, router::events told) {
-    return std::make_unique<cluster>(where, std::move(told));
+std::unique_ptr<router> make_cluster(const address& where, router::events told, cluster_use use) {
+    return std::make_unique<cluster>(where, std::move(told), use);
 }
 
 }  // namespace holdfast::engines::redis

@@ -32,7 +32,7 @@ namespace holdfast::engines::redis {
 /// masters no more are given a moment to answer what they have been asked, then dropped.
 class cluster final : public router {
 public:
-    cluster(const address& where, events told);
+    cluster(const address& where, events told, cluster_use use);
     cluster(const cluster&) = delete;
     cluster& operator=(const cluster&) = delete;
     ~cluster() override;
@@ -134,6 +134,7 @@ private:
 
     const address where_;
     const events told_;
+    const cluster_use use_;
     callback_gate gate_;
     /// Settled before anything is sent.
     std::string publish_command_{"publish"};

@@ -16,7 +16,7 @@ failure cluster::connect(clock::time_point deadline) {
     if (survey.error) {
         return std::move(survey.error);
     }
-    if (!survey.well) {
+    if (!survey.well && use_ == cluster_use::locks) {
         return {errc::store_unavailable, "the cluster says that it is down (cluster_state:fail)"};
     }
     sharded_ = where_.sharded == address::sharding::on ||
@@ -252,8 +252,10 @@ std::shared_ptr<node> cluster::node_at(const node_address& where) {
                                     .moved_away =
                                         [this, where](const std::string& channel) {
                                             moved_away(channel, where);
-                                        }},
-                         .lost = [this, where](const failure&) { lost(where); }});
+                                        },
+                                    .refused = told_.refused},
+                         .lost = [this, where](const failure&) { lost(where); },
+                         .clustered = true});
     }
     return found;
 }

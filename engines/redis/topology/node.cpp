@@ -60,6 +60,13 @@ std::unique_ptr<connection> node::make_connection(router::lane which) {
 failure node::greeted(const std::vector<value>& replies) {
     if (replies.size() > 1) {
         auto who = instance_in(replies[1]);
+        // Valkey calls it so.
+        const bool cluster = info_field(replies[1].text, "redis_mode") == "cluster" ||
+                             info_field(replies[1].text, "server_mode") == "cluster";
+        if (!told_.clustered && cluster) {
+            return {errc::bad_configuration,
+                    where_.text() + " is a server of a cluster; use redis+cluster://" + where_.text()};
+        }
         const std::lock_guard lock{guard_};
         instance_ = std::move(who);
     }

@@ -23,6 +23,9 @@ public:
         subscriber::events pubsub;
         /// A command connection was lost or could not be made. May be empty.
         std::function<void(const failure& why)> lost;
+        /// Whether it is to be a server of a cluster. One that is, and is not to be, is refused: it
+        /// would take some locks and not others.
+        bool clustered{};
     };
 
     node(node_address where, connection_settings how, events told);

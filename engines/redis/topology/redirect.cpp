@@ -2,19 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <redis/errors.hpp>
+#include <redis/number.hpp>
 #include <utility>
 
 namespace holdfast::engines::redis {
 
 namespace {
-
-template <class Number>
-[[nodiscard]] bool read_number(std::string_view text, Number& into) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
-    return error == std::errc{} && end == text.data() + text.size();
-}
 
 /// Takes the next word off the front.
 [[nodiscard]] std::string_view next_word(std::string_view& text) {
@@ -120,6 +114,9 @@ std::optional<std::size_t> append_with_asking(std::string& out, std::string_view
 void drop_asking(std::vector<value>& replies) {
     std::size_t kept = 0;
     for (std::size_t index = 1; index < replies.size(); index += 2) {
+        if (replies[index - 1].is_error() && replies[index].error_code() == "MOVED") {
+            replies[index] = std::move(replies[index - 1]);
+        }
         if (kept != index) {
             replies[kept] = std::move(replies[index]);
         }

@@ -35,7 +35,8 @@ struct redirect {
 /// them stay behind. How many answers they have; false if these are no commands.
 [[nodiscard]] std::optional<std::size_t> append_with_asking(std::string& out, std::string_view commands,
                                                             std::size_t left_out = 0);
-/// Takes the answers to ASKING out again.
+/// Takes the answers to ASKING out again. One that was refused is the answer to a command that the
+/// server then sent elsewhere: back, for ever.
 void drop_asking(std::vector<value>& replies);
 
 }  // namespace holdfast::engines::redis

@@ -39,6 +39,8 @@ public:
         std::function<void(const std::string& channel, std::string_view message)> heard;
         /// Notifications for the channel flow from now on; some may have been missed.
         std::function<void(const std::string& channel)> subscribed;
+        /// The user may not listen to the channel.
+        std::function<void(const std::string& channel, const std::string& words)> refused{};
     };
 
     virtual ~router() = default;
@@ -74,6 +76,10 @@ public:
 [[nodiscard]] std::unique_ptr<router> make_sentinel(
     const address& where, router::events told,
     clock::duration patience = master_choice::default_patience);
-[[nodiscard]] std::unique_ptr<router> make_cluster(const address& where, router::events told);
+/// What a cluster must be fit for when it is connected to. One that is down grants no locks, but its
+/// servers can be looked at.
+enum class cluster_use : std::uint8_t { locks, looking };
+[[nodiscard]] std::unique_ptr<router> make_cluster(const address& where, router::events told,
+                                                   cluster_use use = cluster_use::locks);
 
 }  // namespace holdfast::engines::redis

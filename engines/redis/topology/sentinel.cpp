@@ -223,10 +223,13 @@ std::shared_ptr<reign> sentinel::follow() {
     if (!choice_.consider(views_, gone ? presence::gone : presence::there, clock::now())) {
         return {};
     }
-    auto next = std::make_shared<reign>(
-        choice_.current()->master, where_.connection,
-        node::events{.pubsub = {.heard = told_.heard, .subscribed = told_.subscribed, .moved_away = {}},
-                     .lost = [this](const failure&) { ask_sentinels(); }});
+    auto next =
+        std::make_shared<reign>(choice_.current()->master, where_.connection,
+                                node::events{.pubsub = {.heard = told_.heard,
+                                                        .subscribed = told_.subscribed,
+                                                        .moved_away = {},
+                                                        .refused = told_.refused},
+                                             .lost = [this](const failure&) { ask_sentinels(); }});
     for (const auto& channel : wanted_) {
         next->server.pubsub().subscribe(channel, channel_style::classic);
     }
@@ -274,7 +277,7 @@ void sentinel::send(std::uint16_t, lane which, connection::encode what, call how
         pass_on(which, std::move(what), how, std::move(finished));
     });
     if (!open) {
-        finished({{}, {errc::shut_down, "the client is shut down"}});
+        finished({{}, {errc::shut_down, "shutdown was called, or the client was destroyed"}});
     }
 }
 

@@ -1,7 +1,7 @@
 #include <redis/topology/sentinel_dialogue.hpp>
 
-#include <charconv>
 #include <redis/errors.hpp>
+#include <redis/number.hpp>
 #include <utility>
 #include <vector>
 
@@ -13,12 +13,6 @@ constexpr std::string_view channel = "+switch-master";
 
 void append(std::string& out, std::initializer_list<std::string_view> words) {
     append_command(out, std::span{words.begin(), words.size()});
-}
-
-template <class Number>
-[[nodiscard]] bool read_number(std::string_view text, Number& into) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
-    return error == std::errc{} && end == text.data() + text.size();
 }
 
 [[nodiscard]] std::vector<std::string_view> words_of(std::string_view text) {
@@ -43,6 +37,7 @@ sentinel_dialogue::sentinel_dialogue(std::string service, credentials login)
 std::string sentinel_dialogue::opening() {
     std::string out;
     expected_.clear();
+    login_ = up_to_date(std::move(login_));
     if (!login_.user.empty()) {
         append(out, {"AUTH", login_.user, login_.password});
         expected_.push_back(part::login);
@@ -57,7 +52,7 @@ std::string sentinel_dialogue::opening() {
 std::string sentinel_dialogue::question() {
     std::string out;
     append(out, {"UNSUBSCRIBE", channel});
-    expected_.push_back(part::listening);
+    expected_.push_back(part::silence);
     append_question(out);
     return out;
 }
@@ -90,12 +85,12 @@ sentinel_dialogue::news sentinel_dialogue::take(const value& answer) {
         case part::address:
             return take_address(answer);
         case part::details:
-            return take_details(answer);
-        case part::listening:
-            if (answer.is_error()) {
-                return {{}, false, meaning_of(answer)};
-            }
+            take_details(answer);
             return {};
+        case part::silence:
+            return {{}, false, answer.is_error() ? meaning_of(answer) : failure{}};
+        case part::listening:
+            return take_listening(answer);
     }
     return {};
 }
@@ -145,14 +140,25 @@ sentinel_dialogue::news sentinel_dialogue::take_address(const value& answer) {
 }
 
 /// A list of names and values. Those who may not ask for it get along without.
-sentinel_dialogue::news sentinel_dialogue::take_details(const value& answer) {
+void sentinel_dialogue::take_details(const value& answer) {
     for (std::size_t index = 0; index + 1 < answer.items.size(); index += 2) {
         if (answer.items[index].text == "config-epoch" &&
             !read_number(answer.items[index + 1].text, view_.epoch)) {
             view_.epoch = 0;
         }
     }
-    return {view_, false, {}};
+}
+
+sentinel_dialogue::news sentinel_dialogue::take_listening(const value& answer) {
+    if (!answer.is_error()) {
+        return {view_, false, {}};
+    }
+    failure why = meaning_of(answer);
+    if (refuses_keys(answer)) {
+        why.detail += "; run: ACL SETUSER " + (login_.user.empty() ? "default" : login_.user) + " &" +
+                      std::string{channel};
+    }
+    return {{}, false, std::move(why)};
 }
 
 }  // namespace holdfast::engines::redis

@@ -20,6 +20,8 @@ namespace holdfast::engines::redis {
 ///
 ///     AUTH   GET-MASTER-ADDR-BY-NAME   MASTER   SUBSCRIBE +switch-master          opening
 ///     UNSUBSCRIBE   GET-MASTER-ADDR-BY-NAME   MASTER   SUBSCRIBE +switch-master   asking again
+///
+/// Only a sentinel that we may listen to has a say: it would tell of a new master too late.
 class sentinel_dialogue {
 public:
     sentinel_dialogue(std::string service, credentials login);
@@ -42,12 +44,13 @@ public:
     [[nodiscard]] news take(const value& answer);
 
 private:
-    enum class part : std::uint8_t { login, address, details, listening };
+    enum class part : std::uint8_t { login, silence, address, details, listening };
 
     void append_question(std::string& out);
     [[nodiscard]] news take_message(const value& message);
     [[nodiscard]] news take_address(const value& answer);
-    [[nodiscard]] news take_details(const value& answer);
+    void take_details(const value& answer);
+    [[nodiscard]] news take_listening(const value& answer);
 
     std::string service_;
     credentials login_;

@@ -4,6 +4,7 @@
 #include <array>
 #include <common/poll_timeout.hpp>
 #include <common/quiet_thread.hpp>
+#include <redis/net/foreign.hpp>
 #include <utility>
 
 #include <poll.h>
@@ -54,6 +55,22 @@ failure sentinel_informer::converse() {
         return std::move(opened.error);
     }
     stream_ = std::move(opened.connected);
+    failure why = talk();
+    return heard_ || stopping_.load() ? why : explain_silence(std::move(why));
+}
+
+failure sentinel_informer::explain_silence(failure why) {
+    const waiting patiently = [this](int descriptor, short wanted, clock::time_point until) {
+        return wait(descriptor, wanted, until);
+    };
+    if (!how_.tls && why.code == errc::store_unavailable &&
+        stream::answers_tls(where_, clock::now() + for_guess, patiently)) {
+        return expects_tls();
+    }
+    return why;
+}
+
+failure sentinel_informer::talk() {
     reader_ = std::make_unique<reply_reader>();
     asked_at_ = clock::now();
     ask_at_ = asked_at_ + usual_pause;
@@ -123,7 +140,11 @@ failure sentinel_informer::receive() {
         if (result.what == io_result::outcome::again) {
             return {};
         }
-        reader_->feed({buffer.data(), result.bytes});
+        const std::string_view words{buffer.data(), result.bytes};
+        if (failure why = std::exchange(heard_, true) ? failure{} : foreign_protocol(words)) {
+            return why;
+        }
+        reader_->feed(words);
         value answer;
         auto progress = reader_->next(answer);
         for (; progress == reply_reader::progress::complete; progress = reader_->next(answer)) {

@@ -48,10 +48,15 @@ private:
     static constexpr std::chrono::seconds longest_pause{1};
     /// For the answer to a question.
     static constexpr std::chrono::seconds patience{1};
+    /// For finding out whether one that says nothing expects TLS.
+    static constexpr std::chrono::milliseconds for_guess{200};
 
     void run();
     /// Until the connection is of no use; why.
     [[nodiscard]] failure converse();
+    [[nodiscard]] failure talk();
+    /// In place of a failure before the first word of the sentinel's.
+    [[nodiscard]] failure explain_silence(failure why);
     [[nodiscard]] failure send(const std::string& bytes);
     [[nodiscard]] failure receive();
     [[nodiscard]] failure accept(const value& answer);
@@ -68,6 +73,8 @@ private:
 
     std::unique_ptr<stream> stream_;
     std::unique_ptr<reply_reader> reader_;
+    /// The sentinel has said something, on this connection or on one before.
+    bool heard_{};
     sentinel_dialogue dialogue_;
     backoff reconnecting_;
     backoff asking_;

@@ -15,7 +15,8 @@ public:
                 where.connection,
                 {.pubsub = {.heard = std::move(told.heard),
                             .subscribed = std::move(told.subscribed),
-                            .moved_away = {}},
+                            .moved_away = {},
+                            .refused = std::move(told.refused)},
                  .lost = {}}} {}
 
     [[nodiscard]] failure connect(clock::time_point deadline) override {

@@ -28,6 +28,8 @@ constexpr std::array inside_scripts{
                 errc::store_unavailable},
     expectation{"-READONLY You can't write against a read only replica.", "READONLY",
                 errc::store_unavailable},
+    expectation{"-CROSSSLOT Keys in request don't hash to the same slot", "CROSSSLOT",
+                errc::bad_configuration},
     expectation{"WRONGTYPE Operation against a key holding the wrong kind of value", "WRONGTYPE",
                 errc::wrong_kind},
     expectation{"The user executing the script can't run this command or subcommand", "NOPERM",
@@ -108,7 +110,7 @@ TEST(redis_errors, the_line_of_a_script_that_is_not_allowed_is_named) {
     constexpr std::string_view script{"local a = 1\n    redis.call('PEXPIRE', KEYS[1], 5)\nreturn 1"};
     const auto named = [&](const std::string& words) {
         value answer = error(words);
-        name_forbidden_command(answer, script);
+        name_forbidden_command(answer, script, "publish");
         return answer.text;
     };
     const std::string line{" in `redis.call('PEXPIRE', KEYS[1], 5)`"};
@@ -124,6 +126,64 @@ TEST(redis_errors, the_line_of_a_script_that_is_not_allowed_is_named) {
               "OOM command not allowed script: 0a9f, on @user_script:2.");
     EXPECT_EQ(named("NOPERM x"), "NOPERM x");
     EXPECT_EQ(named("NOPERM x @user_script:99."), "NOPERM x @user_script:99. in ``");
+}
+
+TEST(redis_errors, the_permission_that_is_missing_is_named) {
+    constexpr std::string_view script{
+        "redis.call(publish, channel, '0')\n"
+        "    redis.call(line.publish, channel_of(line, waiter), message)\n"
+        "redis.call('HSET', lock, field, redis.call('HGET', lock, field))"};
+    const auto advice = [&](const std::string& words, std::string_view publish = "publish") {
+        value answer = error(words);
+        name_forbidden_command(answer, script, publish);
+        const auto detail = meaning_of(answer).detail;
+        return detail.substr(0, detail.find(';'));
+    };
+    const std::string vague{"ERR The user executing the script can't run this command or subcommand"};
+    const auto at_line = [&](const std::string& number) {
+        return vague + " script: 0a9f, on @user_script:" + number + ".";
+    };
+    const std::string lacks{"this user lacks a permission, "};
+    EXPECT_EQ(advice(at_line("1")), lacks + "+publish");
+    EXPECT_EQ(advice(at_line("2")), lacks + "+publish");
+    EXPECT_EQ(advice(at_line("1"), "spublish"), lacks + "+spublish");
+    EXPECT_EQ(advice(at_line("2"), "spublish"), lacks + "+spublish");
+    EXPECT_EQ(advice(at_line("3")), lacks + "+hset or +hget");
+    EXPECT_EQ(advice(vague + " in `HMGET`"), lacks + "+hmget");
+    EXPECT_EQ(advice("ERR ACL failure in script: User u has no permissions to run the 'hget' command "
+                     "script: 0a9f, on @user_script:3."),
+              lacks + "+hget");
+    EXPECT_EQ(advice("NOPERM this user has no permissions to run the 'asking' command"),
+              lacks + "+asking");
+}
+
+TEST(redis_errors, keys_are_named_where_they_are_missing_and_not_where_a_command_is) {
+    constexpr std::string_view script{"local key = KEYS[1]\nredis.call('HKEYS', key)"};
+    word_list keys;
+    keys.add("stock");
+    const auto named = [&](const std::string& words) {
+        value answer = error(words);
+        name_forbidden_command(answer, script, "publish");
+        name_forbidden_keys(answer, keys);
+        return answer.text;
+    };
+    const std::string place{" script: 0a9f, on @user_script:2."};
+    const std::string line{" in `redis.call('HKEYS', key)`"};
+    const std::string stock{"; the user needs access to these keys and channels: stock"};
+    for (const std::string words :
+         {"ERR The user executing the script can't run this command or subcommand",
+          "ERR ACL failure in script: User u has no permissions to run the 'hkeys' command"}) {
+        EXPECT_EQ(named(words + place), words + place + line);
+    }
+    for (const std::string words :
+         {"ERR The user executing the script can't access at least one of the keys mentioned in the "
+          "command arguments",
+          "ERR The user executing the script can't publish to the channel mentioned in the command",
+          "ERR ACL failure in script: No permissions to access a key"}) {
+        EXPECT_EQ(named(words + place), words + place + line + stock);
+    }
+    EXPECT_EQ(named("NOPERM No permissions to access a key"),
+              "NOPERM No permissions to access a key" + stock);
 }
 
 }  // namespace

@@ -12,7 +12,8 @@ namespace {
 std::string info_of(const std::string& versions) {
     return "# Server\r\n" + versions +
            "run_id:abc\r\nuptime_in_seconds:7\r\nmaxmemory_policy:noeviction\r\naof_enabled:1\r\n"
-           "connected_slaves:2\r\n";
+           "connected_slaves:1\r\nmin_slaves_good_slaves:1\r\n"
+           "slave0:ip=10.0.0.7,port=6379,state=online,offset=12,lag=0\r\n";
 }
 
 std::size_t warnings_in(const std::vector<finding>& all) {
@@ -22,7 +23,7 @@ std::size_t warnings_in(const std::vector<finding>& all) {
 }
 
 std::vector<finding> judged(const std::string& versions) {
-    return judge_server(info_of(versions), "always");
+    return judge_server(info_of(versions), {"always", "0", "300"});
 }
 
 TEST(redis_server_judgement, supported_versions_are_named_and_not_warned_of) {
@@ -53,6 +54,76 @@ TEST(redis_server_judgement, servers_that_only_speak_like_redis_are_refused_by_n
     const auto found = judged("redis_version:7.2.0\r\ndragonfly_version:df-v1.23.0\r\n");
     ASSERT_EQ(warnings_in(found), 1U);
     EXPECT_NE(found.back().text.find("Dragonfly df-v1.23.0"), std::string::npos) << found.back().text;
+}
+
+std::string changed(std::string info, const std::string& from, const std::string& to) {
+    return info.replace(info.find(from), from.size(), to);
+}
+
+void expect_warning(const std::string& info, const std::string& words, bool fails_over = false) {
+    const auto found = judge_server(info, {"always", "0", "300", fails_over});
+    EXPECT_EQ(warnings_in(found), 1U) << words;
+    EXPECT_NE(found.back().text.find(words), std::string::npos) << found.back().text;
+}
+
+TEST(redis_server_judgement, replicas_that_may_lack_locks_are_warned_of) {
+    const auto well = info_of("redis_version:7.0.15\r\n");
+    expect_warning(changed(well, "min_slaves_good_slaves:1\r\n", ""), "min-replicas-to-write is 0");
+    expect_warning(changed(well, "lag=0", "lag=17"), "10.0.0.7:6379 is 17 s behind");
+    expect_warning(changed(well, "online", "wait_bgsave"), "not in step");
+}
+
+TEST(redis_server_judgement, a_master_that_should_fail_over_needs_a_replica) {
+    auto alone = info_of("redis_version:7.0.15\r\n");
+    alone = changed(alone.substr(0, alone.find("slave0")), "connected_slaves:1", "connected_slaves:0");
+    EXPECT_EQ(warnings_in(judge_server(alone, {"always", "0", "300"})), 0U);
+    expect_warning(alone, "no replica is connected", true);
+}
+
+TEST(redis_server_judgement, settings_are_judged_where_they_are_known) {
+    const auto well = info_of("redis_version:7.0.15\r\n");
+    EXPECT_EQ(warnings_in(judge_server(well, {"always", "300", "300"})), 1U);
+    EXPECT_EQ(warnings_in(judge_server(well, {"no", "0", "300"})), 1U);
+    const auto every_second = judge_server(well, {"everysec", "0", "300"});
+    EXPECT_EQ(warnings_in(every_second), 0U);
+    EXPECT_EQ(every_second.back().level, finding::severity::advice);
+    const auto without_keepalive = judge_server(well, {"always", "0", "0"});
+    EXPECT_EQ(warnings_in(without_keepalive), 1U);
+    EXPECT_NE(without_keepalive.back().text.find("tcp-keepalive is 0"), std::string::npos);
+    const auto blind = judge_server(well, {});
+    EXPECT_EQ(warnings_in(blind), 0U);
+    EXPECT_EQ(blind.back().level, finding::severity::unchecked);
+    EXPECT_NE(blind.back().text.find("not checked"), std::string::npos) << blind.back().text;
+}
+
+value text_reply(std::string text) {
+    value reply;
+    reply.type = value::kind::text;
+    reply.text = std::move(text);
+    return reply;
+}
+
+TEST(redis_cluster_judgement, open_slots_are_named_with_the_way_to_close_them) {
+    const auto well = text_reply("cluster_state:ok\r\ncluster_slots_ok:16384\r\n");
+    const std::string other{"bbb 10.0.0.2:7002@17002 master - 0 1 2 connected 8192-16383\n"};
+    const std::string self{"aaa 10.0.0.1:7001@17001,host myself,master - 0 1 1 connected 0-8191"};
+    EXPECT_TRUE(judge_cluster(well, text_reply(self + "\n" + other)).empty());
+    const auto open = judge_cluster(well, text_reply(self + " [77->-bbb] [9000-<-bbb]\n" + other));
+    ASSERT_EQ(warnings_in(open), 1U);
+    for (const auto* words : {"77 (MIGRATING to 10.0.0.2:7002)", "9000 (IMPORTING from 10.0.0.2:7002)",
+                              "redis-cli --cluster fix 10.0.0.1:7001"}) {
+        EXPECT_NE(open.front().text.find(words), std::string::npos) << open.front().text;
+    }
+}
+
+TEST(redis_cluster_judgement, a_cluster_that_is_not_whole_is_warned_of) {
+    const auto nodes = text_reply("");
+    EXPECT_EQ(warnings_in(
+                  judge_cluster(text_reply("cluster_state:fail\r\ncluster_slots_ok:16384\r\n"), nodes)),
+              1U);
+    EXPECT_EQ(
+        warnings_in(judge_cluster(text_reply("cluster_state:ok\r\ncluster_slots_ok:10922\r\n"), nodes)),
+        1U);
 }
 
 }  // namespace

@@ -136,7 +136,8 @@ private:
 /// All that is ours for a name, with two clients and two owners.
 [[nodiscard]] std::vector<std::string> all_of_ours(const std::string& name) {
     std::vector<std::string> keys{holds_key(name),      fair_wishes(name), lock_wishes(name),
-                                  revocation_key(name), absent_key(name),  lock_turn(name)};
+                                  revocation_key(name), absent_key(name),  lock_turn(name),
+                                  latch_mark(name)};
     for (const std::string client :
          {"7c6b2a4e-0000-4000-8000-000000000001", "7c6b2a4e-0000-4000-8000-000000000002"}) {
         keys.push_back(grant_channel(name, client));

@@ -50,12 +50,24 @@ TEST_F(redis_turns, a_refusal_does_not_revive_a_turn_that_is_over) {
 
 TEST_F(redis_turns, other_messages_say_nothing_of_turns) {
     known_.heard("stock", "000");
-    for (const auto* message : {"", "1", "2", "01", "granted 1 2 3"}) {
+    for (const auto* message : {"", "-1", "granted 1 2 3"}) {
         known_.heard("stock", message);
         EXPECT_EQ(claim(), 0);
     }
     known_.heard("stock", "0");
     EXPECT_EQ(claim(), 3);
+}
+
+/// Read/write locks and semaphores tell other numbers than zero.
+TEST_F(redis_turns, a_number_with_zeros_announces_one_and_a_number_without_ends_it) {
+    known_.heard("stock", "001");
+    EXPECT_EQ(claim(), 0);
+    known_.heard("stock", "1");
+    EXPECT_EQ(claim(), 3);
+    known_.heard("stock", "00012");
+    EXPECT_EQ(claim(), 0);
+    known_.heard("stock", "10");
+    EXPECT_EQ(claim(), 5);
 }
 
 TEST_F(redis_turns, locks_that_are_not_watched_are_forgotten) {

@@ -9,6 +9,8 @@ namespace holdfast::testing {
 
 namespace {
 
+using testing_support::redis_cluster;
+
 [[nodiscard]] std::size_t warnings_about(const std::vector<finding>& findings, std::string_view word) {
     return static_cast<std::size_t>(
         std::count_if(findings.begin(), findings.end(), [&](const finding& each) {
@@ -34,8 +36,58 @@ TEST(redis_examination, a_server_that_keeps_what_it_granted_is_not) {
     client client{address_of(server.port())};
 
     EXPECT_EQ(warnings_about(client.examine(), ""), 0U);
-    server.cli({"CONFIG", "SET", "appendfsync", "everysec"});
-    EXPECT_EQ(warnings_about(client.examine(), "everysec"), 1U);
+    server.cli({"CONFIG", "SET", "appendfsync", "no"});
+    EXPECT_EQ(warnings_about(client.examine(), "appendfsync is no"), 1U);
+}
+
+TEST(redis_examination, a_server_that_refuses_writes_is_warned_of_in_the_words_of_the_refusal) {
+    const redis_server server{{.arguments = {"--appendonly", "yes", "--appendfsync", "always"}}};
+    client client{address_of(server.port())};
+    const auto expect = [&](const std::string& words) {
+        const auto found = client.examine();
+        EXPECT_EQ(warnings_about(found, "no lock can be had now: " + words), 1U);
+        EXPECT_EQ(warnings_about(found, ""), 1U);
+    };
+    server.cli({"CONFIG", "SET", "min-replicas-to-write", "1"});
+    expect("the server refuses writes because it has too few replicas (NOREPLICAS");
+    // Also when the user may not run the first command that the server would refuse.
+    server.cli({"ACL", "SETUSER", "default", "-set"});
+    EXPECT_EQ(warnings_about(client.examine(), "too few replicas"), 1U);
+    server.cli({"ACL", "SETUSER", "default", "+set"});
+    server.cli({"CONFIG", "SET", "min-replicas-to-write", "0"});
+    server.cli({"CONFIG", "SET", "maxmemory", "1"});
+    expect("the server has reached its maxmemory");
+    server.cli({"CONFIG", "SET", "maxmemory", "0"});
+    EXPECT_EQ(warnings_about(client.examine(), ""), 0U);
+}
+
+TEST(redis_examination,
+     a_master_that_sentinels_watch_alone_is_warned_of_and_one_that_stands_alone_not) {
+    const redis_server master;
+    const redis_server sentinel{redis_server_options{
+        .arguments = {"--sentinel"},
+        .configuration =
+            "sentinel monitor service 127.0.0.1 " + std::to_string(master.port()) + " 1\n"}};
+    client watched{"redis+sentinel://127.0.0.1:" + std::to_string(sentinel.port()) + "/service"};
+    EXPECT_EQ(warnings_about(watched.examine(), "no replica is connected"), 1U);
+    client alone{address_of(master.port())};
+    EXPECT_EQ(warnings_about(alone.examine(), "no replica is connected"), 0U);
+    master.cli({"CONFIG", "SET", "tcp-keepalive", "0"});
+    EXPECT_EQ(warnings_about(alone.examine(), "tcp-keepalive is 0"), 1U);
+}
+
+TEST(redis_examination, a_cluster_needs_more_permissions) {
+    redis_cluster cluster{{.masters = 1, .replicas_each = 0}};
+    auto& server = cluster.node(0);
+    server.cli(
+        {"ACL", "SETUSER", "locker", "on", ">secret", "~*", "&*", "+@all", "-asking", "-ssubscribe"});
+    client client{"redis+cluster://locker:secret@127.0.0.1:" + std::to_string(server.port())};
+    EXPECT_EQ(warnings_about(client.examine(), "ACL SETUSER locker +asking +ssubscribe"), 1U);
+    server.cli({"ACL", "SETUSER", "locker", "+asking", "+ssubscribe"});
+    const auto found = client.examine();
+    EXPECT_EQ(warnings_about(found, "ACL SETUSER"), 0U);
+    EXPECT_EQ(warnings_about(found, "no replica is connected"), 1U);
+    EXPECT_EQ(server.cli({"KEYS", "holdfast_doctor*"}), "");
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include <integration/redis/hold_history.hpp>
 #include <integration/redis/redis_stage.hpp>
+#include <redis/layout/keys.hpp>
 
 /// The master dies while many processes lock, and its replicas have not heard of the last grants.
 namespace holdfast::testing {
@@ -180,7 +181,7 @@ std::optional<lease> try_once(client& who, const lease_options& options) {
 failover_run fail_over(failing_store& store, client& first, client& second, replica_policy policy,
                        std::chrono::milliseconds ttl) {
     const bool confirmed = policy != replica_policy{};
-    // Not renewed: the new master cannot tell its holder that it is gone.
+    // Not renewed: its end is known beforehand.
     const lease_options terms{.ttl = watched_for, .renewal = renewal_mode::none, .replicas = policy};
     crew workers{store.address(), confirmed ? "majority" : "none", ttl};
     EXPECT_TRUE(workers.all_have_held());
@@ -188,6 +189,8 @@ failover_run fail_over(failing_store& store, client& first, client& second, repl
     EXPECT_TRUE(eventually([&] { return try_once(first, terms).has_value(); }));
     auto& master = store.master();
     const auto replicas = store.replicas();
+    // They know that the first has let go of it again.
+    EXPECT_TRUE(eventually([&] { return takes_writes(master, static_cast<int>(replicas.size())); }));
     failover_run run;
     deafen(master, replicas);
     run.unheard = try_once(first, terms);
@@ -284,6 +287,65 @@ TEST(redis_failover_cluster, with_a_majority_there_are_never_two_holders) {
 TEST(redis_failover_cluster, without_a_policy_there_are_two_holders_for_one_ttl_at_most) {
     clustered store;
     check_without_policy(store);
+}
+
+/// A lock whose keys have all moved, in a slot that has not.
+class redis_failover_of_a_moving_slot : public ::testing::Test {
+protected:
+    void SetUp() override {
+        ASSERT_TRUE(held_);
+        auto& from = cluster_.node_of_slot(slot_);
+        cluster_.begin_migration(slot_, *to_);
+        cluster_.migrate_keys(slot_, *to_);
+        EXPECT_TRUE(from.ask({"CLUSTER", "GETKEYSINSLOT", std::to_string(slot_), "10"}).items.empty());
+        const auto moved_at = clock::now();
+        EXPECT_TRUE(eventually([&] { return held_.valid_until() > moved_at + renewing.ttl; }))
+            << "it is renewed where its keys are";
+    }
+    [[nodiscard]] std::vector<redis_server*> running() {
+        std::vector<redis_server*> found;
+        for (std::size_t index = 0; index < cluster_.size(); ++index) {
+            if (cluster_.node(index).running()) {
+                found.push_back(&cluster_.node(index));
+            }
+        }
+        return found;
+    }
+
+    static constexpr lease_options renewing{.ttl = 3s};
+    redis_cluster cluster_{{.node_timeout = 500ms}};
+    client first_{"redis+cluster://" + listed(cluster_.ports())};
+    client second_{"redis+cluster://" + listed(cluster_.ports())};
+    const std::uint16_t slot_{engines::redis::slot_of("stock")};
+    lease held_{mutex{first_, "stock", renewing}.acquire()};
+    redis_server* to_{&cluster_.node_without_slot(slot_)};
+};
+
+/// Documented as a loss of data: the promoted server does not know that the slot was on its way.
+TEST_F(redis_failover_of_a_moving_slot,
+       of_the_old_server_tells_the_holder_and_the_next_token_is_larger) {
+    cluster_.kill_master_of(slot_);
+    // The new server never hears of the promoted one: Redis leaves slots that are being imported alone.
+    EXPECT_TRUE(eventually([&] { return takes_writes(running(), 0); }));
+    const auto next = mutex{second_, "stock"}.try_acquire_for(10s);
+    ASSERT_TRUE(next);
+    EXPECT_GT(next->token(), held_.token());
+    EXPECT_TRUE(eventually([&] { return held_.lost().stop_requested(); }));
+}
+
+TEST_F(redis_failover_of_a_moving_slot, of_the_new_server_gives_the_lock_to_nobody_else) {
+    std::uint16_t slot_of_new = 0;
+    while (&cluster_.node_of_slot(slot_of_new) != to_) {
+        slot_of_new = static_cast<std::uint16_t>(slot_of_new + 1000);
+    }
+    cluster_.wait_for_new_master(slot_of_new, cluster_.kill_master_of(slot_of_new));
+    try {
+        EXPECT_FALSE(mutex(second_, "stock").try_acquire_for(1s));
+    } catch (const std::system_error& error) {
+        EXPECT_TRUE(error.code() == errc::store_unavailable || error.code() == errc::outcome_unknown)
+            << error.what();
+    }
+    EXPECT_TRUE(eventually([&] { return held_.lost().stop_requested(); })) << "it cannot be renewed";
 }
 
 }  // namespace

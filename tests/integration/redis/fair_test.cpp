@@ -10,6 +10,7 @@
 
 #include <integration/redis/redis_stage.hpp>
 #include <integration/redis/tcp_gate.hpp>
+#include <support/no_safety_net.hpp>
 
 /// Fair locks: the line, and what becomes of it when somebody in it dies or leaves.
 namespace holdfast::testing {
@@ -246,6 +247,7 @@ TEST_F(redis_fair_lock, one_whose_subscription_ended_is_still_served) {
 }
 
 TEST_F(redis_fair_lock, one_that_could_not_listen_when_it_asked_asks_again_when_it_can) {
+    const no_safety_net nobody_asks_by_itself;
     tcp_gate gate{server_.port()};
     client third{address_of(gate.port())};
     auto held = fair_mutex{first_, "stock"}.acquire();
@@ -256,10 +258,8 @@ TEST_F(redis_fair_lock, one_that_could_not_listen_when_it_asked_asks_again_when_
     ASSERT_EQ(count({"EXISTS", "stock"}), 0) << "it does not hear that it could have it";
 
     gate.let_through();
-    const stopwatch watch;
 
     EXPECT_TRUE(waiting.get().has_value());
-    EXPECT_LT(watch.elapsed(), 900ms) << "it looks after a second anyway";
 }
 
 TEST_F(redis_fair_lock, a_foreign_waiter_is_let_go_first_until_its_time_is_over) {

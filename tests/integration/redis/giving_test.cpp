@@ -61,6 +61,26 @@ protected:
     client third_{address()};
 };
 
+/// As when the server has no room for the connection on which it would hear: it asks once a second.
+TEST_F(redis_giving, one_that_cannot_listen_gets_a_lock_that_another_process_keeps_using) {
+    server_.cli({"ACL", "SETUSER", "deaf", "on", ">pw", "~*", "&*", "+@all", "-subscribe"});
+    client deaf{"redis://deaf:pw@127.0.0.1:" + std::to_string(server_.port())};
+    std::atomic<int> times{};
+    std::vector<std::jthread> busy_process;
+    for (int thread = 0; thread < 3; ++thread) {
+        busy_process.emplace_back([&](const std::stop_token& over) {
+            mutex stock{first_, "stock"};
+            while (!over.stop_requested()) {
+                const auto held = stock.acquire();
+                ++times;
+                std::this_thread::sleep_for(5ms);  // not a guess: the work under the lock
+            }
+        });
+    }
+    ASSERT_TRUE(eventually([&] { return times > 6; }));
+    EXPECT_TRUE(mutex(deaf, "stock").try_acquire_for(20s));
+}
+
 TEST_F(redis_giving, one_that_waits_is_given_the_lock_without_asking) {
     auto held = mutex{first_, "stock"}.acquire();
     auto waiting = start_waiting(second_);

@@ -12,6 +12,8 @@
 
 #include <holdfast/holdfast.hpp>
 
+#include <unistd.h>
+
 /// A process that locks, for the tests that need several of them.
 ///
 ///     lock_worker line ADDRESS NAME
@@ -30,9 +32,13 @@ using namespace std::chrono_literals;
 
 constexpr auto call_limit = 4s;
 /// They contend for one name with short holds, and for names that nobody has used before, a new one in
-/// every term, with long ones.
+/// every term, with long ones. A fail-over that loses a release leaves such a name taken until the ttl
+/// ends. So one thread of each process takes names that nobody else wants, each of them once: it shows
+/// when the store serves again.
 constexpr int threads_for_short_holds = 5;
 constexpr int threads_for_long_holds = 3;
+constexpr int threads_for_own_names = 1;
+constexpr int all_threads = threads_for_short_holds + threads_for_long_holds + threads_for_own_names;
 constexpr std::chrono::milliseconds term{700};
 
 std::int64_t nanoseconds(holdfast::clock::time_point when) {
@@ -50,6 +56,9 @@ public:
             if (number < threads_for_short_holds) {
                 const std::chrono::milliseconds hold_for{random() % 4};
                 hold_once("stock", holdfast::clock::now() + hold_for, length::bounded, stop);
+            } else if (number == all_threads - 1) {
+                hold_once("{stock}:" + std::to_string(::getpid()) + ":" + std::to_string(++own_names_),
+                          holdfast::clock::now() + 5ms, length::bounded, stop);
             } else {
                 const auto which = holdfast::clock::now().time_since_epoch() / term;
                 // With braces, so that a cluster keeps all of them on one server.
@@ -123,6 +132,8 @@ private:
     holdfast::client client_;
     holdfast::lease_options options_;
     std::mutex output_;
+    /// Used by one thread.
+    int own_names_{};
 };
 
 sigset_t the_end() {
@@ -139,7 +150,7 @@ int work(const std::string& address, const std::string& policy, const std::strin
     }
     worker all{address, options};
     std::vector<std::jthread> threads;
-    for (int number = 0; number < threads_for_short_holds + threads_for_long_holds; ++number) {
+    for (int number = 0; number < all_threads; ++number) {
         threads.emplace_back([&all, number](const std::stop_token& stop) { all.run(number, stop); });
     }
     const auto awaited = the_end();

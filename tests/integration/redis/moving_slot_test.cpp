@@ -51,6 +51,44 @@ TEST_F(redis_moving_slot, readers_stay_and_keep_writers_out) {
         });
 }
 
+/// Documented as a loss of data: the old server knows nothing of the lock any more.
+TEST_F(redis_moving_slot,
+       after_a_move_that_was_cancelled_the_holder_is_told_and_the_next_token_is_larger) {
+    auto alice = join("alice", lock_kind::mutex);
+    auto bob = join("bob", lock_kind::mutex);
+    const auto name = fresh_name();
+    const auto held = alice.acquire(name);
+    ASSERT_TRUE(granted(held));
+    begin_move(name);
+    for (const auto& key : keys_left()) {
+        move(key);
+    }
+    ASSERT_TRUE(renewed(alice.renew(name))) << "it is where its keys are";
+
+    for (const auto* server : {to_, from_}) {
+        ASSERT_EQ(server->cli({"CLUSTER", "SETSLOT", std::to_string(slot_), "STABLE"}), "OK");
+    }
+
+    EXPECT_TRUE(gone(alice.renew(name)));
+    const auto next = bob.acquire(name);
+    ASSERT_TRUE(granted(next));
+    EXPECT_GT(next.first_token, held.first_token);
+}
+
+TEST_F(redis_moving_slot, without_the_permission_to_ask_there_is_an_error_that_names_it) {
+    auto alice = join("alice", lock_kind::mutex);
+    const auto name = fresh_name();
+    begin_move(name);
+    to_->cli({"ACL", "SETUSER", "default", "-asking"});
+
+    const auto refused = alice.acquire(name).error;
+
+    to_->cli({"ACL", "SETUSER", "default", "+@all"});
+    finish_move();
+    EXPECT_EQ(refused.code, errc::unauthorised) << refused.detail;
+    EXPECT_NE(refused.detail.find("+asking"), std::string::npos) << refused.detail;
+}
+
 TEST_F(redis_moving_slot, the_last_reader_leaves_nothing_behind) {
     constexpr claim_terms reading{.mode = claim_mode::shared};
     auto alice = join("alice", lock_kind::shared_mutex);

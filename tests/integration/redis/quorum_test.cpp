@@ -77,6 +77,26 @@ TEST_F(redis_quorum, no_server_gives_the_lock_to_anybody_by_itself) {
     EXPECT_TRUE(waiting.get());
 }
 
+TEST_F(redis_quorum, a_server_that_hangs_delays_neither_opening_nor_closing) {
+    auto all = stores();
+    all.member_timeout = 200ms;
+    for (auto& each : all.stores) {
+        each += "?connect_timeout=60000";
+    }
+    servers[2].pause();
+    const auto began = clock::now();
+    {
+        client where{all};
+        EXPECT_EQ(where.inspect("stock").holders.size(), 0U);
+    }
+    EXPECT_LT(clock::now() - began, 20s);
+    client where{all};
+    servers[2].resume();
+    mutex lock{where, "stock", {.ttl = 1500ms}};
+    const auto held = lock.acquire();
+    EXPECT_TRUE(eventually([&] { return holders_in(2) == 1; })) << "it joins when it answers";
+}
+
 TEST_F(redis_quorum, opens_with_one_server_of_three_that_has_too_many_clients) {
     quorum all{.stores = {}, .member_timeout = 1s};
     for (const auto& each : servers) {
@@ -115,6 +135,33 @@ TEST_F(redis_quorum, says_that_there_is_no_quorum_with_two_of_three_dead_and_lea
     }
     EXPECT_LT(clock::now() - asked_at, 1s + slack);
     EXPECT_EQ(holders_in(2), 0U);
+}
+
+/// The members take their leave side by side: of nine, each for a tenth of a second, one after another
+/// would be late.
+TEST_F(redis_quorum, shutdown_ends_in_its_own_time_though_all_servers_hang) {
+    std::array<redis_server, 6> others;
+    auto many = stores();
+    std::vector<redis_server*> all;
+    for (auto& each : others) {
+        many.stores.push_back(address_of(each.port()));
+        all.push_back(&each);
+    }
+    for (auto& each : servers) {
+        all.push_back(&each);
+    }
+    client where{many};
+    const auto held = mutex{where, "stock"}.acquire();
+    for (auto* const each : all) {
+        each->pause();
+    }
+    const stopwatch watch;
+    EXPECT_EQ(where.shutdown(300ms).size(), 1U);
+    const auto took = watch.elapsed();
+    for (auto* const each : all) {
+        each->resume();
+    }
+    EXPECT_LT(took, 900ms) << "a tenth of a second more, and what the machine needs";
 }
 
 TEST_F(redis_quorum, a_call_ends_in_its_own_time_though_two_of_three_servers_hang) {

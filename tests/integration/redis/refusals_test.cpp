@@ -71,6 +71,18 @@ TEST_F(redis_refusals, a_replica_is_no_store_to_start_with) {
     EXPECT_NE(text.find("replica"), std::string::npos) << text;
 }
 
+TEST(redis_of_a_cluster, is_no_server_of_its_own) {
+    const redis_server server{{.arguments = {"--cluster-enabled", "yes"}}};
+    try {
+        client store{address_of(server.port())};
+        FAIL();
+    } catch (const std::system_error& error) {
+        EXPECT_EQ(error.code(), errc::bad_configuration);
+        EXPECT_NE(std::string{error.what()}.find("use redis+cluster://127.0.0.1:"), std::string::npos)
+            << error.what();
+    }
+}
+
 TEST_F(redis_refusals, a_server_busy_with_a_script_is_waited_for) {
     server_.cli({"CONFIG", "SET", "busy-reply-threshold", "20"});
     auto looping = in_background([this] { return server_.ask({"EVAL", "while true do end", "0"}); });
@@ -151,6 +163,13 @@ TEST_F(redis_refusals, something_else_under_the_locks_name_is_not_touched) {
         EXPECT_EQ(server_.cli({"PTTL", name}), "-1");
     }
     EXPECT_TRUE(client_.list().locks.empty());
+}
+
+TEST_F(redis_refusals, a_latch_of_javas_that_counts_further_than_ours_do_is_not_open) {
+    server_.cli({"SET", "start", "4294967296"});
+    latch start{client_, "start"};
+    EXPECT_EQ(start.count(), 0xFFFF'FFFFU);
+    EXPECT_FALSE(start.try_wait());
 }
 
 class redis_loading : public redis_refusals {

@@ -139,7 +139,7 @@ TEST_F(redis_replica_policy, holds_for_every_kind_of_lock) {
          }}};
     for (const auto& [kind, attempt] : attempts) {
         bool taken = false;
-        const auto error = error_of([&] { return taken = attempt(); });
+        const auto error = error_of([&taken, &ask = attempt] { return taken = ask(); });
         EXPECT_FALSE(taken) << kind;
         EXPECT_TRUE(error == errc::store_unavailable || error == errc::outcome_unknown)
             << kind << ": " << error;

@@ -8,7 +8,7 @@ namespace holdfast::testing {
 namespace {
 
 /// What an operator may wait for; far less than a third of the ttl, when renewal would tell anyway.
-constexpr auto at_once = 1s;
+constexpr auto soon_enough = 1s;
 
 class redis_revocation : public redis_stage {
 protected:
@@ -34,11 +34,13 @@ TEST_F(redis_revocation, is_told_to_the_holder_at_once) {
     EXPECT_TRUE(operator_.revoke("stock", seen.owner, seen.token, "stuck since noon"));
 
     EXPECT_TRUE(events_->wait_for(event_kind::lost));
-    EXPECT_LT(watch.elapsed(), at_once);
+    EXPECT_LT(watch.elapsed(), soon_enough);
     EXPECT_EQ(held.loss_reason(), errc::revoked);
     EXPECT_TRUE(held.lost().stop_requested());
     const auto& why = events_->last(event_kind::lost).error.detail;
     EXPECT_NE(why.find("stuck since noon"), std::string::npos) << why;
+    EXPECT_EQ(held.loss_detail(), why);
+    EXPECT_NE(error_text_of([&] { held.check(); }).find("stuck since noon"), std::string::npos);
     EXPECT_EQ(held.release(), release_outcome::already_lost);
 }
 
@@ -191,6 +193,23 @@ TEST_F(redis_inspection, a_client_that_ends_leaves_its_card_with_a_lock_that_lin
     ASSERT_EQ(seen.holders.size(), 1);
     ASSERT_TRUE(seen.holders[0].card.has_value());
     EXPECT_EQ(seen.holders[0].card->label, "nightly");
+}
+
+/// A client that is killed cannot take its card away.
+TEST_F(redis_inspection, a_card_lasts_a_little_longer_than_the_locks_of_its_client) {
+    client brief{address_of(server_.port())};
+    const auto life = [&] {
+        const auto card =
+            "holdfast_card:{" + mutex{brief, "probe"}.acquire().owner().client_text() + "}";
+        return std::chrono::milliseconds{server_.ask({"PTTL", card}).integer};
+    };
+    EXPECT_GT(life(), 1min);
+    EXPECT_LE(life(), 5min);
+    const auto lasting = mutex{brief, "stock:5", {.ttl = 1h}}.acquire();
+    EXPECT_GT(life(), 1h);
+    EXPECT_LE(life(), 2h);
+    mutex{brief, "stock:6"}.acquire().release_after(3h);
+    EXPECT_GT(life(), 3h) << "a lock that lingers is shown with its last holder";
 }
 
 TEST_F(redis_inspection, lists_more_locks_than_are_looked_at_together_in_order) {

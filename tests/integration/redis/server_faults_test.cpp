@@ -32,6 +32,21 @@ TEST_F(redis_server_faults, a_holder_is_told_by_the_next_renewal_that_everything
     EXPECT_GT(mutex(client_, "stock").acquire().token(), before);
 }
 
+TEST_F(redis_server_faults, a_latch_that_was_flushed_does_not_look_open_to_those_who_wait) {
+    latch ready{client_, "ready"};
+    ASSERT_TRUE(ready.try_set(2));
+    auto waiter = in_background([&] { return error_of([&] { return ready.wait_for(patience); }); });
+    const std::string channel = "redisson_countdownlatch__channel__{ready}";
+    ASSERT_TRUE(eventually([&] {
+        return server_.ask({"PUBSUB", "NUMSUB", channel}).items.at(1).integer == 1;
+    }));
+
+    server_.cli({"FLUSHALL"});
+
+    ASSERT_TRUE(gets_done(waiter));
+    EXPECT_EQ(waiter.get(), errc::lost);
+}
+
 TEST_F(redis_server_faults, a_lease_that_was_flushed_is_not_created_again_by_its_conversion) {
     client other{make_client()};
     shared_mutex stock{client_, "stock", {.ttl = 60s}};
@@ -63,6 +78,19 @@ TEST_F(redis_server_faults, tokens_rise_for_those_who_have_not_noticed_the_flush
         last = held.token();
         server_.cli({"FLUSHALL"});
     }
+}
+
+/// A server of a cluster may have been another's replica for a while, and have lost what that one
+/// granted, without closing a connection.
+TEST_F(redis_server_faults, tokens_rise_past_what_was_granted_elsewhere_for_those_who_stay_connected) {
+    mutex stock{client_, "stock"};
+    stock.acquire().release();
+    const auto time = server_.ask({"TIME"}).items;
+    const auto elsewhere = std::stoll(time[0].text) * 1'000'000 + std::stoll(time[1].text);
+    EXPECT_TRUE(eventually([&] {
+        server_.cli({"SET", "holdfast_token", std::to_string(elsewhere - 1000)});  // an old copy
+        return stock.acquire().token().value > static_cast<std::uint64_t>(elsewhere);
+    }));
 }
 
 TEST_F(redis_server_faults, a_lease_that_was_flushed_is_not_created_again_by_its_renewal) {

@@ -175,7 +175,7 @@ void tcp_gate::serve(const std::vector<pollfd>& ready) {
     for (auto last = closed.rbegin(); last != closed.rend(); ++last) {
         passages_.erase(passages_.begin() + static_cast<std::ptrdiff_t>(*last));
     }
-    if (ready[1].revents != 0) {
+    if (ready[1].revents != 0 && !keeps_out_) {
         accept_one();
     }
 }

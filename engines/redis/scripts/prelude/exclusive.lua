@@ -50,8 +50,11 @@ end
 
 -- Replaces the only holder's `field` by one that no owner can renew or release. The lock has its new
 -- end before anything else changes, and is never without a field: then its end would be gone, too.
+-- What may be refused is tried first, in ways that change nothing.
 local function linger_alone(lock, field, holds, owner, linger)
     local text = as_lingering(redis.call('HGET', holds, owner))
+    redis.call('HDEL', lock, owner .. ':lingering')
+    redis.call('HSET', lock, field, redis.call('HGET', lock, field))
     redis.call('PEXPIRE', lock, linger)
     redis.call('HSET', lock, owner .. ':lingering', '1')
     redis.call('HDEL', lock, field)

@@ -19,11 +19,12 @@ end
 -- Writes a field of a hash that is to live for `ttl` from now at least, and may be new.
 local function set_field(hash, ttl, field, value)
     local left = redis.call('PTTL', hash)
+    if left ~= -2 and left < tonumber(ttl) then
+        redis.call('PEXPIRE', hash, ttl)
+    end
     redis.call('HSET', hash, field, value)
     if left == -2 then
         set_end(hash, ttl)
-    elseif left < tonumber(ttl) then
-        redis.call('PEXPIRE', hash, ttl)
     end
 end
 

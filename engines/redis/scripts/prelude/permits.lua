@@ -51,14 +51,15 @@ local function prolong(timeouts, ids, finish)
 end
 
 -- Puts permits back, and returns how many clients were told. A counter that is gone stays so: only
--- an acquisition knows the limit.
-local function give_back(semaphore, channel, publish, count)
+-- an acquisition knows the limit. `zeros` go ahead of the message.
+local function give_back(semaphore, channel, publish, count, zeros)
     local free = count
     if redis.call('EXISTS', semaphore) == 1 then
         local sum = redis.pcall('INCRBY', semaphore, count)
         free = type(sum) == 'number' and sum or count
     end
-    return redis.call(publish, channel, string.format('%.0f', free))
+    local message = zeros .. string.format('%.0f', free)
+    return redis.call(publish, channel, message), #message
 end
 
 -- Forgets the holds whose permits are in `gone`.
@@ -72,17 +73,46 @@ local function forget_holds(holds, gone)
     end
 end
 
--- Takes back all permits that have expired.
-local function reclaim(semaphore, timeouts, channel, holds, publish, now)
-    local expired = redis.call('ZRANGEBYSCORE', timeouts, '-inf', now)
-    if #expired == 0 then
-        return
+-- Whether the key for the ends of permits is somebody else's. Looks at two members, no more.
+local function are_foreign(timeouts)
+    local kind = redis.call('TYPE', timeouts).ok
+    if kind ~= 'zset' then
+        return kind ~= 'none'
     end
-    local gone = {}
+    local first = redis.call('ZRANGE', timeouts, '0', '0')[1]
+    local last = redis.call('ZRANGE', timeouts, '-1', '-1')[1]
+    return #first ~= id_length or #last ~= id_length
+end
+
+local function not_permits()
+    return wrong_kind('the name is not that of a semaphore: the key beside it that ends in :timeout ' ..
+        'holds no permits')
+end
+
+-- Takes back permits that have expired: at most so many, so that the server is never kept busy for
+-- long, and those with `ids` in any case.
+local most_reclaimed = 256
+
+local function reclaim(semaphore, timeouts, channel, holds, publish, now, ids)
+    local expired = redis.call('ZRANGEBYSCORE', timeouts, '-inf', now, 'LIMIT', '0',
+        math.max(most_reclaimed, #ids))
+    local gone, removed = {}, 0
     for _, id in ipairs(expired) do
-        redis.call('ZREM', timeouts, id)
+        removed = removed + redis.call('ZREM', timeouts, id)
         gone[id] = true
     end
-    give_back(semaphore, channel, publish, #expired)
+    if #expired >= most_reclaimed then
+        for _, id in ipairs(ids) do
+            local finish = redis.call('ZSCORE', timeouts, id)
+            if finish and tonumber(finish) <= now then
+                removed = removed + redis.call('ZREM', timeouts, id)
+                gone[id] = true
+            end
+        end
+    end
+    if removed == 0 then
+        return
+    end
+    give_back(semaphore, channel, publish, removed, '')
     forget_holds(holds, gone)
 end

@@ -1,3 +1,5 @@
+-- include: shape
+
 -- The readers of a read/write lock. Each of a reader's holds has a key of its own, which expires with
 -- it: <key prefix>:<owner>:rwlock_timeout:<1, 2, ...>
 
@@ -37,10 +39,31 @@ local function readers_among(fields)
     return readers
 end
 
--- Whether the first of a hash's fields are readers, and `mode`: if not, it is somebody else's.
-local function looks_read(lock)
-    local some = redis.call('HSCAN', lock, '0', 'COUNT', '8')[2]
-    return #readers_among(some) >= #some / 2 - 1
+-- Whether a hash with a mode is a read/write lock: all its other fields are owners. Of many only a few
+-- are looked at.
+local function is_read_write(lock)
+    local fields, step = nil, 1
+    if redis.call('HLEN', lock) > few_readers then
+        fields, step = redis.call('HSCAN', lock, '0', 'COUNT', '8')[2], 2
+    else
+        fields = redis.call('HKEYS', lock)
+    end
+    for index = 1, #fields, step do
+        local field = fields[index]
+        if field ~= 'mode' and not (is_owner(field) and is_number(redis.call('HGET', lock, field))) then
+            return false
+        end
+    end
+    return true
+end
+
+-- The error if a hash is no read/write lock. One whose holders we know of is one.
+local function wrong_shape(lock, holds, mode)
+    local wrong = wrong_mode(mode)
+    if not wrong and redis.call('EXISTS', holds) == 0 and not is_read_write(lock) then
+        wrong = not_a_lock()
+    end
+    return wrong
 end
 
 -- All readers, those whose holds are over included.
@@ -88,9 +111,9 @@ local function outlive_readers(lock, key_prefix)
     return alive
 end
 
--- Sets right what is left of the lock when a reader has gone, and tells those who wait. Returns how
--- many were told.
-local function after_a_reader(lock, holds, channel, key_prefix, publish)
+-- Sets right what is left of the lock when a reader has gone, and tells those who wait; `zeros` go
+-- ahead of the message. Returns how many were told.
+local function after_a_reader(lock, holds, channel, key_prefix, publish, zeros)
     if redis.call('HGET', lock, 'mode') == 'write' then
         return 0
     end
@@ -98,21 +121,21 @@ local function after_a_reader(lock, holds, channel, key_prefix, publish)
     local alive = enough_of_many(lock, key_prefix, 2) and 2 or outlive_readers(lock, key_prefix)
     if alive == 0 then
         redis.call('DEL', lock, holds)
-        return redis.call(publish, channel, '0')
+        return redis.call(publish, channel, zeros .. '0')
     end
     if alive == 1 then
         -- The last reader may wait to become the writer. Redisson does not listen to this number.
-        return redis.call(publish, channel, '2')
+        return redis.call(publish, channel, zeros .. '2')
     end
     return 0
 end
 
 -- The same for a writer. Reads that its owner holds besides live on.
-local function after_a_writer(lock, holds, channel, publish)
+local function after_a_writer(lock, holds, channel, publish, zeros)
     if redis.call('HLEN', lock) > 1 then
         redis.call('HSET', lock, 'mode', 'read')
     else
         redis.call('DEL', lock, holds)
     end
-    return redis.call(publish, channel, '1')
+    return redis.call(publish, channel, zeros .. '1')
 end

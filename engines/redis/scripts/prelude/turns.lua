@@ -1,9 +1,16 @@
--- A turn of the others: those who listen for a plain lock without being ours, Redisson's waiters, leave
--- no wish and ask more slowly than ours do. So a free lock is theirs alone for a while, which only ours
+-- A turn of the others: those who listen without being ours, Redisson's waiters, leave no wish and ask
+-- more slowly than ours do. So a free lock or permit is theirs alone for a while, which only ours
 -- respect. The key holds the turn's number, the length of the message that announced it, and lives for
 -- the time of the turn and `turn_kept_for` more. After that, as long as it lives:
 --     seen    they came: a process of ours does not keep the lock among its threads
 --     missed  nobody came: there is no other turn
+-- A zero ahead of the number: they were seen to come just before. Without it whoever listens may wait
+-- for something else, a lock of the same name in another database: if nobody comes to a plain lock
+-- then, there is no other turn for `missed_for`, unless one of ours finds that others have the lock.
 local turn_kept_for = 1000
+-- Long enough for a Java program to wake up and ask. One that has longer is from before the server's
+-- clock was set back, and counts no more.
+local turn_lasts = 200
+local missed_for = 8000
 -- Their place among the wishes.
 local others_place = 'others'

@@ -1,6 +1,7 @@
 -- Who may be given a plain lock when it is released: a list of those who wait for it and want that, in
 -- the order in which they came,
 --     <owner> <ttl in ms> <token count> <alive until> <number of the question> <token counter>
+--     and ` unheard <from>` of one that cannot listen: it asks again soon after that time
 -- and the places of the others (`turns`). It goes by itself soon after the last of them asked. It is
 -- short, because whoever asks looks for itself in all of it: those for whom there is no room ask again.
 

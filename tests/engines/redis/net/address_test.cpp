@@ -132,7 +132,40 @@ TEST_F(address_parsing, a_password_file_gives_its_first_line) {
         parse_address("redis", "//h?user=ann&password_file=" + file_in(directory, "secret"));
     EXPECT_EQ(parsed.connection.login.password, "top secret");
     EXPECT_EQ(parsed.connection.login.user, "ann");
-    EXPECT_NE(refusal("redis", "//h?password_file=/nowhere").find("cannot be read"), std::string::npos);
+}
+
+/// The path and the reason are told; what may be the password itself is not.
+TEST_F(address_parsing, a_password_file_that_cannot_be_used_is_named_with_the_reason) {
+    const temporary_directory directory;
+    std::ofstream{file_in(directory, "empty")};
+    std::ofstream{file_in(directory, "blank")} << "\nsecond line\n";
+    std::ofstream{file_in(directory, "endless")} << std::string(100'000, 'x');
+    const auto root = file_in(directory, "");
+    const std::vector<std::pair<std::string, std::string>> cases{
+        {"/nowhere", "No such file or directory"},
+        {root, "Is a directory"},
+        {root + "empty", "no password in its first line"},
+        {root + "blank", "no password in its first line"},
+        {root + "endless", "no end of line"}};
+    for (const auto& [path, reason] : cases) {
+        for (const std::string option : {"password_file", "sentinel_password_file"}) {
+            const auto words = refusal("redis+sentinel", "//h/service?" + option + "=" + path);
+            EXPECT_NE(words.find(option + "=" + path + ": "), std::string::npos) << words;
+            EXPECT_NE(words.find(reason), std::string::npos) << words;
+        }
+    }
+    const auto relative = refusal("redis", "//h?password_file=hunter2");
+    EXPECT_EQ(relative.find("hunter2"), std::string::npos) << relative;
+    EXPECT_NE(relative.find(std::filesystem::current_path().string()), std::string::npos) << relative;
+    EXPECT_NE(relative.find("No such file"), std::string::npos) << relative;
+}
+
+TEST_F(address_parsing, files_are_found_from_another_working_directory_too) {
+    const auto parsed = parse_address("rediss", "//h?ca=a.crt&cert=b.crt&key=/c.key");
+    const auto here = std::filesystem::current_path();
+    EXPECT_EQ(parsed.connection.tls->ca_file, here / "a.crt");
+    EXPECT_EQ(parsed.connection.tls->certificate_file, here / "b.crt");
+    EXPECT_EQ(parsed.connection.tls->key_file, "/c.key");
 }
 
 TEST_F(address_parsing, two_passwords_or_two_users_are_refused) {

@@ -69,6 +69,33 @@ TEST(login, a_wrong_password_is_refused_without_being_repeated) {
     EXPECT_EQ(refused.detail.find("hunter2"), std::string::npos) << refused.detail;
 }
 
+/// Of a command that it does not know Redis repeats what follows: all of a short password, the
+/// beginning of a long one, line breaks as blanks.
+TEST(login, nothing_of_a_password_is_repeated_by_way_of_a_server_without_auth) {
+    const server redis{{"--rename-command", "AUTH", ""}};
+    std::string longest;
+    for (int word = 100; word < 150; ++word) {
+        longest += "x" + std::to_string(word);
+    }
+    for (const std::string& password : {std::string{"hunter2"}, longest, std::string{"x1\nx2\nx3"}}) {
+        for (const auto* user : {"", "xuser"}) {
+            const failure refused = outcome_of(redis.where(), with_login(user, password));
+            EXPECT_EQ(refused.code, errc::unauthorised) << refused.detail;
+            EXPECT_NE(refused.detail.find("does not know the command AUTH"), std::string::npos);
+            EXPECT_EQ(refused.detail.find("hunter"), std::string::npos) << refused.detail;
+            EXPECT_EQ(refused.detail.find('x'), std::string::npos) << refused.detail;
+        }
+    }
+}
+
+TEST(login, a_password_that_the_server_does_not_want_is_said) {
+    const server redis;
+    const failure refused = outcome_of(redis.where(), with_login("", "hunter2"));
+    EXPECT_EQ(refused.code, errc::unauthorised);
+    EXPECT_NE(refused.detail.find("without any password configured"), std::string::npos)
+        << refused.detail;
+}
+
 TEST(login, a_missing_password_is_asked_for) {
     const server redis{{"--requirepass", "s3cret"}};
     const failure refused = outcome_of(redis.where(), {});

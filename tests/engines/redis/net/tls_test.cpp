@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <future>
 
@@ -24,6 +25,8 @@ public:
         issue("server", "subjectAltName=DNS:localhost,IP:127.0.0.1");
         issue("elsewhere", "subjectAltName=DNS:elsewhere.test");
         issue("client", "extendedKeyUsage=clientAuth");
+        issue("expired", "subjectAltName=IP:127.0.0.1", "-1");
+        run("pkcs8 -topk8 -passout pass:x -in " + file("client.key") + " -out " + file("locked.key"));
     }
     [[nodiscard]] std::string file(std::string_view name) const { return file_in(directory_, name); }
 
@@ -38,13 +41,14 @@ private:
         run("req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=" + name +
             " -keyout " + file(name + ".key") + " -out " + file(name + ".crt"));
     }
-    void issue(const std::string& name, const std::string& extension) const {
+    void issue(const std::string& name, const std::string& extension,
+               const std::string& days = "2") const {
         std::ofstream{file(name + ".ext")} << extension << "\n";
         run("req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=" + name + " -keyout " +
             file(name + ".key") + " -out " + file(name + ".csr"));
-        run("x509 -req -days 2 -in " + file(name + ".csr") + " -CA " + file("ca.crt") + " -CAkey " +
-            file("ca.key") + " -CAcreateserial -extfile " + file(name + ".ext") + " -out " +
-            file(name + ".crt"));
+        run("x509 -req -days " + days + " -in " + file(name + ".csr") + " -CA " + file("ca.crt") +
+            " -CAkey " + file("ca.key") + " -CAcreateserial -extfile " + file(name + ".ext") +
+            " -out " + file(name + ".crt"));
     }
 
     temporary_directory directory_;
@@ -118,6 +122,8 @@ TEST_F(tls, an_authority_that_is_not_ours_is_not_trusted) {
         EXPECT_EQ(refused.code, errc::bad_configuration);
         EXPECT_NE(refused.detail.find("not trusted"), std::string::npos) << refused.detail;
         EXPECT_NE(refused.detail.find("ca=FILE"), std::string::npos) << refused.detail;
+        EXPECT_EQ(refused.detail.find("(it is not in /") != std::string::npos, !authority.empty())
+            << refused.detail;
     }
 }
 
@@ -151,31 +157,83 @@ TEST_F(tls, a_demanded_client_certificate_is_asked_for_and_shown) {
     EXPECT_EQ(outcome_of(at("127.0.0.1"), how).code, errc{});
 }
 
-TEST_F(tls, files_that_cannot_be_used_are_named) {
-    auto how = trusting("nothing");
-    const auto redis = start("server");
-    EXPECT_NE(outcome_of(at("127.0.0.1"), how).detail.find("nothing.crt"), std::string::npos);
-    how = trusting("ca");
-    how.tls->certificate_file = files->file("client.crt");
-    how.tls->key_file = files->file("server.key");
-    const failure refused = outcome_of(at("127.0.0.1"), how);
-    EXPECT_EQ(refused.code, errc::bad_configuration);
-    EXPECT_NE(refused.detail.find("server.key"), std::string::npos) << refused.detail;
+/// Without a server: it need not be there.
+TEST_F(tls, files_that_cannot_be_used_are_named_with_the_reason) {
+    std::ofstream{files->file("empty")};
+    std::ofstream{files->file("words")} << "no certificate\n";
+    const auto directory = files->file("directory");
+    std::filesystem::create_directory(directory);
+    const auto certificate = files->file("client.crt");
+    const auto key = files->file("client.key");
+    const auto nowhere = files->file("nowhere");
+    const std::string ca = files->file("ca.crt");
+    struct wrong {
+        std::string ca, certificate, key, words;
+    };
+    const std::string none;
+    std::vector<wrong> all{
+        {ca, certificate, files->file("server.key"),
+         "key=" + files->file("server.key") + " cannot be used: it is not the key of the certificate"},
+        {ca, certificate, none, "cert=" + certificate + " cannot be used: it holds no private key"},
+        {ca, certificate, files->file("locked.key"), "it is protected by a pass phrase"},
+        {ca, key, key, "cert=" + key + " cannot be used: it is not a certificate in PEM form"},
+        {ca, certificate, certificate, "it is not a private key in PEM form"}};
+    const std::vector<std::pair<std::string, std::string>> unreadable{
+        {nowhere, "No such file or directory"},
+        {directory, "Is a directory"},
+        {ca + "/x", "Not a directory"}};
+    for (const auto& [path, reason] : unreadable) {
+        const auto words = path + " cannot be used: " + reason;
+        all.push_back({path, none, none, "ca=" + words});
+        all.push_back({ca, path, key, "cert=" + words});
+        all.push_back({ca, certificate, path, "key=" + words});
+    }
+    for (const auto& path : {files->file("empty"), files->file("words")}) {
+        all.push_back({path, none, none, "ca=" + path + " cannot be used: it is not a certificate"});
+        all.push_back({ca, path, key, "cert=" + path + " cannot be used: it is not a certificate"});
+        all.push_back({ca, certificate, path, "key=" + path + " cannot be used: it is not a private"});
+    }
+    for (const auto& each : all) {
+        auto how = trusting("ca");
+        how.tls->ca_file = each.ca;
+        how.tls->certificate_file = each.certificate;
+        how.tls->key_file = each.key;
+        const failure refused = outcome_of(at("127.0.0.1"), how);
+        EXPECT_EQ(refused.code, errc::bad_configuration) << refused.detail;
+        EXPECT_NE(refused.detail.find(each.words), std::string::npos)
+            << refused.detail << "\nand not: " << each.words;
+        EXPECT_EQ(refused.detail.find(" lib"), std::string::npos) << refused.detail;
+    }
 }
 
-TEST_F(tls, a_server_without_tls_is_told_from_one_that_is_down) {
-    const server plain;
+TEST_F(tls, a_certificate_that_the_server_does_not_trust_is_said_to_be_that) {
+    const auto redis = start("server", "yes");
     auto how = trusting("ca");
-    how.connect_timeout = 500ms;
-    const failure refused = outcome_of(plain.where(), how);
+    how.tls->certificate_file = files->file("stranger.crt");
+    how.tls->key_file = files->file("stranger.key");
+    const failure refused = outcome_of(at("127.0.0.1"), how);
     EXPECT_EQ(refused.code, errc::bad_configuration) << refused.detail;
-    EXPECT_NE(refused.detail.find("redis://"), std::string::npos) << refused.detail;
+    EXPECT_NE(refused.detail.find("does not trust the authority that issued our certificate"),
+              std::string::npos)
+        << refused.detail;
+    EXPECT_EQ(refused.detail.find("alert"), std::string::npos) << refused.detail;
 }
 
-TEST_F(tls, a_server_with_tls_is_suspected_by_those_who_speak_without) {
-    const auto redis = start("server");
-    const failure refused = outcome_of(at("127.0.0.1"), {});
-    EXPECT_NE(refused.detail.find("rediss://"), std::string::npos) << refused.detail;
+TEST_F(tls, a_certificate_that_is_not_valid_now_is_refused) {
+    const auto redis = start("expired");
+    const failure refused = outcome_of(at("127.0.0.1"), trusting("ca"));
+    EXPECT_EQ(refused.code, errc::bad_configuration) << refused.detail;
+    EXPECT_NE(refused.detail.find("not valid now: certificate has expired"), std::string::npos)
+        << refused.detail;
+}
+
+TEST_F(tls, a_server_with_tls_is_found_out_by_those_who_speak_without) {
+    for (const std::string clients : {"no", "yes"}) {
+        const auto redis = start("server", clients);
+        const failure refused = outcome_of(at("127.0.0.1"), {});
+        EXPECT_EQ(refused.code, errc::bad_configuration) << refused.detail;
+        EXPECT_NE(refused.detail.find("use rediss://"), std::string::npos) << refused.detail;
+    }
 }
 
 TEST_F(tls, one_that_the_server_closed_while_idle_is_replaced_before_anything_is_sent) {

@@ -97,13 +97,13 @@ TEST_P(scripts_in_a_cluster, readers_keep_a_writer_out) {
     }
     EXPECT_TRUE(busy(run(scripts::write_acquire(), {name, holds_key(name), counter(), timeout(bob)},
                          with(terms_of(bob), {key_prefix(name)}))));
-    EXPECT_EQ(
-        run(scripts::inspect(),
-            {name, holds_key(name), revocation_key(name), semaphore_timeouts(name), fair_queue(name)},
-            {key_prefix(name)})
-            .items.at(9)
-            .items.size(),
-        2U);
+    EXPECT_EQ(run(scripts::inspect(),
+                  {name, holds_key(name), revocation_key(name), semaphore_timeouts(name),
+                   fair_queue(name), latch_mark(name)},
+                  {key_prefix(name)})
+                  .items.at(9)
+                  .items.size(),
+              2U);
     for (const auto& owner : {alice, carol}) {
         EXPECT_EQ(numbers_in(run(scripts::read_write_release(),
                                  {name, holds_key(name), read_write_channel(name), timeout(owner)},

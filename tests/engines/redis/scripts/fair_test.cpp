@@ -5,6 +5,8 @@ namespace {
 
 using fair_scripts = fair_script_test;
 
+const std::string dave = "d4d4d4d4-0000-4000-8000-00000000000d:1";
+
 TEST_F(fair_scripts, a_free_lock_is_written_as_redisson_writes_it) {
     ASSERT_TRUE(granted(acquire(alice)));
     EXPECT_EQ(text({"HGETALL", name}), alice + "\n1");
@@ -52,17 +54,149 @@ TEST_F(fair_scripts, whoever_gets_the_lock_moves_the_others_up) {
     expect_alive_for(carol, wait);
 }
 
+/// A line that is never empty: nobody has counted anew for long.
+TEST_F(fair_scripts, whoever_gets_the_lock_late_moves_the_others_up_by_what_was_left_of_its_time) {
+    for (const auto how : {line::gets_in, line::wants_it}) {
+        redis({"FLUSHALL"});
+        auto bobs = listener(channel_base + ":" + bob);
+        ASSERT_TRUE(granted(acquire(alice)));
+        ASSERT_TRUE(busy(acquire(bob, how)));
+        queue_up(java, now() + 6000 + 300'000);
+        redis({"ZADD", timeouts, text_of(now() + 6000), bob});
+        release(alice);
+        if (how == line::gets_in) {
+            ASSERT_TRUE(granted(acquire(bob)));
+        }
+        ASSERT_EQ(text({"HKEYS", name}), bob);
+        expect_alive_for(java, 300'000);
+    }
+}
+
 TEST_F(fair_scripts, a_waiter_that_asks_again_keeps_its_place_and_stays_alive) {
     ASSERT_TRUE(granted(acquire(alice)));
     ASSERT_TRUE(busy(acquire(bob)));
     ASSERT_TRUE(busy(acquire(carol)));
-    redis({"ZADD", timeouts, text_of(now() + 5000), bob});
+    redis({"ZADD", timeouts, text_of(now() + 5000), bob, text_of(now() + 5000 + wait), carol});
     ASSERT_TRUE(busy(acquire(bob)));
     EXPECT_EQ(in_line(), bob + "\n" + carol);
     expect_alive_for(bob, wait);
     ASSERT_TRUE(busy(acquire(carol)));
     EXPECT_EQ(in_line(), bob + "\n" + carol);
     expect_alive_for(carol, 2 * wait);
+}
+
+/// Otherwise a thousand waiters that ask once a second keep the server busy.
+TEST_F(fair_scripts, a_waiter_behind_others_that_asks_again_looks_at_nobody_but_the_first) {
+    ASSERT_TRUE(granted(acquire(alice)));
+    for (const auto& waiter : {bob, carol, dave}) {
+        ASSERT_TRUE(busy(acquire(waiter, line::wants_it)));
+    }
+    const auto times = text({"ZRANGE", timeouts, "0", "-1", "WITHSCORES"});
+    const auto note = text({"HGET", wishes, carol});
+    redis({"CONFIG", "RESETSTAT"});
+    question_ = "4712";
+
+    ASSERT_TRUE(busy(acquire(carol, line::wants_it)));
+
+    const auto calls = text({"INFO", "commandstats"});
+    EXPECT_EQ(calls.find("cmdstat_lrange"), std::string::npos);
+    EXPECT_EQ(calls.find("cmdstat_zadd"), std::string::npos);
+    EXPECT_EQ(text({"ZRANGE", timeouts, "0", "-1", "WITHSCORES"}), times);
+    EXPECT_EQ(in_line(), bob + "\n" + carol + "\n" + dave);
+    EXPECT_NE(text({"HGET", wishes, carol}), note) << "it is alive, and this is its last question";
+}
+
+/// Otherwise a release in a line of thousands takes as many steps, and the server is busy with nothing
+/// else.
+TEST_F(fair_scripts, coming_going_and_releasing_cost_no_more_in_a_long_line) {
+    auto bobs = listener(channel_base + ":" + bob);
+    ASSERT_TRUE(granted(acquire(alice)));
+    ASSERT_TRUE(busy(acquire(bob, line::wants_it)));
+    ASSERT_TRUE(busy(acquire(carol, line::wants_it)));
+    words in_queue{"RPUSH", queue};
+    words in_time{"ZADD", timeouts};
+    for (std::int64_t place = 0; place < 1000; ++place) {
+        const auto waiter = java + text_of(place);
+        in_queue.push_back(waiter);
+        in_time.insert(in_time.end(), {text_of(now() + (3 + place) * wait), waiter});
+    }
+    redis(in_queue);
+    redis(in_time);
+    const auto steps_of = [&](const auto& act) {
+        redis({"CONFIG", "RESETSTAT"});
+        act();
+        const auto calls = text({"INFO", "commandstats"});
+        EXPECT_EQ(calls.find("cmdstat_lrange:calls=2"), std::string::npos);
+        const auto found = calls.find("cmdstat_zadd:calls=");
+        return found == std::string::npos ? 0 : std::stoi(calls.substr(found + 19));
+    };
+    EXPECT_LE(steps_of([&] { EXPECT_TRUE(busy(acquire(dave, line::wants_it))); }), 1);
+    expect_alive_for(dave, 1003 * wait);
+    EXPECT_LE(steps_of([&] { EXPECT_EQ(release(carol), gone); }), 64);
+    expect_alive_for(java + "0", 2 * wait);
+    expect_alive_for(java + "63", 65 * wait);
+    expect_alive_for(java + "64", 67 * wait);
+    EXPECT_LE(steps_of([&] { EXPECT_EQ(release(alice)[0], 1); }), 64);
+    ASSERT_EQ(text({"HKEYS", name}), bob);
+    expect_alive_for(java + "0", wait);
+}
+
+/// Those far behind kept times that are too long: whoever is served takes from the next what is too
+/// much.
+TEST_F(fair_scripts, a_time_that_is_too_long_is_right_when_its_turn_comes) {
+    for (const auto how : {line::gets_in, line::wants_it}) {
+        redis({"FLUSHALL"});
+        auto bobs = listener(channel_base + ":" + bob);
+        ASSERT_TRUE(granted(acquire(alice)));
+        ASSERT_TRUE(busy(acquire(bob, how)));
+        queue_up(java, now() + 900'000 + 300'000);
+        redis({"ZADD", timeouts, text_of(now() + 900'000), bob});
+        release(alice);
+        if (how == line::gets_in) {
+            ASSERT_TRUE(granted(acquire(bob)));
+        }
+        ASSERT_EQ(text({"HKEYS", name}), bob);
+        expect_alive_for(java, 300'000);
+    }
+}
+
+TEST_F(fair_scripts, a_waiter_behind_others_whose_time_is_short_has_more_and_so_have_those_behind) {
+    ASSERT_TRUE(granted(acquire(alice)));
+    ASSERT_TRUE(busy(acquire(bob)));
+    ASSERT_TRUE(busy(acquire(carol)));
+    ASSERT_TRUE(busy(acquire(dave)));
+    redis({"ZADD", timeouts, text_of(now() + wait / 4), carol, text_of(now() + wait / 2), dave});
+
+    ASSERT_TRUE(busy(acquire(carol)));
+
+    expect_alive_for(carol, 2 * wait);
+    expect_alive_for(dave, 2 * wait + wait / 4);
+}
+
+TEST_F(fair_scripts, the_first_in_line_counts_its_time_anew_when_those_before_it_have_gone) {
+    ASSERT_TRUE(granted(acquire(alice)));
+    ASSERT_TRUE(busy(acquire(bob)));
+    ASSERT_TRUE(busy(acquire(carol)));
+    ASSERT_TRUE(busy(acquire(dave)));
+    redis({"ZADD", timeouts, text_of(now() - 1), bob});
+
+    ASSERT_TRUE(busy(acquire(carol)));
+
+    EXPECT_EQ(in_line(), carol + "\n" + dave);
+    expect_alive_for(carol, wait);
+    expect_alive_for(dave, 2 * wait);
+}
+
+TEST_F(fair_scripts, a_waiter_whose_place_was_lost_gets_in_line_again) {
+    ASSERT_TRUE(granted(acquire(alice)));
+    ASSERT_TRUE(busy(acquire(bob)));
+    ASSERT_TRUE(busy(acquire(carol)));
+    redis({"LREM", queue, "1", carol});
+    redis({"ZADD", timeouts, text_of(now() + wait), carol});
+
+    ASSERT_TRUE(busy(acquire(carol)));
+
+    EXPECT_EQ(in_line(), bob + "\n" + carol);
 }
 
 TEST_F(fair_scripts, an_acquisition_sent_again_is_granted_with_the_same_tokens) {
@@ -136,6 +270,14 @@ TEST_F(fair_scripts, java_programs_that_died_together_are_waited_for_together) {
                [&] { return acquire(alice, line::gets_in, {}, patience).items[0].integer == 1; });
     EXPECT_GE(now(), asked + patience) << "they may listen elsewhere, and had no time to come";
     EXPECT_EQ(number({"EXISTS", queue, timeouts, wishes}), 0);
+}
+
+TEST_F(fair_scripts,
+       a_java_program_that_does_not_listen_is_waited_for_no_longer_because_a_clock_was_set_back) {
+    queue_up(java, now() + 600'000);
+    redis({"HSET", wishes, java, "deaf " + text_of(now() + 300'000)});
+    EXPECT_TRUE(busy(acquire(alice)));
+    EXPECT_LE(std::stoll(text({"HGET", wishes, java}).substr(5)), now());
 }
 
 TEST_F(fair_scripts, a_java_program_that_is_passed_over_is_told_and_gets_in_line_again) {

@@ -20,21 +20,35 @@ protected:
         std::int64_t waiters{};
         std::int64_t time{};
         std::vector<redis_reply> readers;
+        std::int64_t latch{};
     };
 
+    redis_reply run_inspect() {
+        return run(scripts::inspect(),
+                   {name, holds, revocation_key(name), semaphore_timeouts(name), fair_queue(name),
+                    latch_mark(name)},
+                   {"{" + name + "}"});
+    }
+    void expect_wrong_kind() {
+        const auto before = contents();
+        const auto reply = run_inspect();
+        EXPECT_FALSE(reply.is_error()) << "others must not see errors: " << reply.as_text();
+        ASSERT_EQ(reply.items.size(), 2U) << reply.as_text();
+        EXPECT_EQ(reply.items[0].text, "foreign");
+        EXPECT_TRUE(reply.items[1].text.starts_with("WRONGKIND ")) << reply.as_text();
+        EXPECT_EQ(contents(), before);
+    }
+
     view inspect() {
-        const auto reply =
-            run(scripts::inspect(),
-                {name, holds, revocation_key(name), semaphore_timeouts(name), fair_queue(name)},
-                {"{" + name + "}"});
-        EXPECT_EQ(reply.items.size(), 10U) << reply.as_text();
-        if (reply.items.size() != 10) {
+        const auto reply = run_inspect();
+        EXPECT_EQ(reply.items.size(), 11U) << reply.as_text();
+        if (reply.items.size() != 11) {
             return {};
         }
         const auto& items = reply.items;
         return {items[0].text,    items[1].integer, items[2].as_text(), items[3].as_text(),
                 items[4].text,    items[5].text,    items[6].as_text(), items[7].integer,
-                items[8].integer, items[9].items};
+                items[8].integer, items[9].items,   items[10].integer};
     }
 };
 
@@ -91,29 +105,64 @@ TEST_F(inspect_script, a_writer_is_no_reader) {
 
 TEST_F(inspect_script, a_semaphore_is_shown_with_its_permits) {
     redis({"SET", name, "2"});
-    redis({"ZADD", semaphore_timeouts(name), "1700000000123", "0123456789abcdef", "922337203685477",
-           "fedcba9876543210"});
+    redis({"ZADD", semaphore_timeouts(name), "1700000000123", "this one is over", "4700000000123",
+           "0123456789abcdef", "922337203685477", "fedcba9876543210"});
     redis({"HSET", holds, "limit", "4"});
     const auto seen = inspect();
     EXPECT_EQ(seen.kind, "string");
     EXPECT_EQ(seen.remaining, -1);
     EXPECT_EQ(seen.value, "2");
-    EXPECT_EQ(seen.permits, "0123456789abcdef\n1700000000123\nfedcba9876543210\n922337203685477");
+    EXPECT_EQ(seen.permits, "0123456789abcdef\n4700000000123\nfedcba9876543210\n922337203685477");
     EXPECT_EQ(seen.holds, "limit\n4");
 }
 
-TEST_F(inspect_script, foreign_kinds_do_no_harm) {
-    redis({"RPUSH", name, "x"});
+TEST_F(inspect_script, a_latch_is_told_by_its_mark) {
+    redis({"SET", name, "2"});
+    EXPECT_EQ(inspect().latch, 0);
+    redis({"SET", latch_mark(name), "1"});
+    const auto seen = inspect();
+    EXPECT_EQ(seen.kind, "string");
+    EXPECT_EQ(seen.value, "2");
+    EXPECT_EQ(seen.latch, 1);
+}
+
+TEST_F(inspect_script, foreign_kinds_beside_a_lock_do_no_harm) {
     redis({"SET", holds, "x"});
     redis({"RPUSH", revocation_key(name), "x"});
     redis({"SET", semaphore_timeouts(name), "x"});
     redis({"SET", fair_queue(name), "x"});
     const auto before = contents();
     const auto seen = inspect();
-    EXPECT_EQ(seen.kind, "list");
+    EXPECT_EQ(seen.kind, "none");
     EXPECT_EQ(seen.fields + seen.holds + seen.revocation + seen.value + seen.permits, "");
     EXPECT_EQ(seen.waiters, 0);
     EXPECT_EQ(contents(), before);
+}
+
+TEST_F(inspect_script, something_else_under_the_name_is_of_the_wrong_kind) {
+    const std::vector<std::vector<std::string>> others{
+        {"RPUSH", name, "x"},
+        {"SADD", name, "x"},
+        {"ZADD", name, "1", "x"},
+        {"XADD", name, "*", "x", "y"},
+        {"SET", name, "precious"},
+        {"SET", name, "123456789012345678901"},
+        {"SETBIT", name, "70000", "1"},
+        {"HSET", name, "precious", "1"},
+        {"HSET", name, "user:42", "1"},
+        {"HSET", name, alice, "precious"},
+        {"HSET", name, alice, "1", bob, "1"},
+        {"HSET", name, alice, "1", "precious", "1"},
+        {"HSET", name, "mode", "precious"},
+        {"HSET", name, "mode", "write", "precious", "1"},
+        {"HSET", name, "mode", "read", alice, "1", "precious", "1"},
+    };
+    for (const auto& each : others) {
+        SCOPED_TRACE(each[0] + " " + each.back());
+        redis({"FLUSHALL"});
+        redis(each);
+        expect_wrong_kind();
+    }
 }
 
 TEST_F(inspect_script, a_count_that_makes_no_sense_does_not_keep_the_server_busy) {
@@ -132,10 +181,7 @@ TEST_F(inspect_script, a_large_hash_of_somebody_else_is_not_read) {
         for (int field = 0; field < 1000; ++field) {
             redis({"HSET", name, "field" + text_of(field), "1"});
         }
-        const auto seen = inspect();
-        EXPECT_EQ(seen.kind, "hash");
-        EXPECT_EQ(seen.fields, "") << mode;
-        EXPECT_TRUE(seen.readers.empty()) << mode;
+        expect_wrong_kind();
     }
 }
 
@@ -145,6 +191,17 @@ TEST_F(inspect_script, all_of_many_readers_are_shown) {
         redis({"HSET", name, "d4d4d4d4-0000-4000-8000-00000000000d:" + text_of(reader), "1"});
     }
     EXPECT_EQ(inspect().readers.size(), 1000U);
+}
+
+TEST_F(inspect_script, a_key_of_others_in_the_place_of_a_semaphores_ends_is_told) {
+    redis({"ZADD", semaphore_timeouts(name), "1", "order:1", "9e15", "order:2"});
+    expect_wrong_kind();
+    redis({"SET", name, "3"});
+    expect_wrong_kind();
+    redis({"DEL", name});
+    run(scripts::lock_acquire(), {name, holds, token_counter(), lock_turn(name)},
+        {alice, text_of(long_ttl), "2", "0", since});
+    EXPECT_EQ(inspect().kind, "hash") << "does not matter to a lock";
 }
 
 }  // namespace

@@ -10,8 +10,25 @@ class latch_scripts : public script_test {
 protected:
     numbers call(const std::string& what, std::int64_t count, const std::string& request,
                  std::int64_t lifetime = 0, std::int64_t remember = 10'000) {
-        return numbers_in(run(scripts::latch(), {name, channel, latch_request_key(name, request)},
-                              {what, text_of(count), text_of(lifetime), "publish", text_of(remember)}));
+        auto found = numbers_in(answer_to(what, count, request, lifetime, remember));
+        found.resize(2);
+        return found;
+    }
+    bool known() { return answer_to("read", 0, "reader").items.at(2).integer == 1; }
+    redis_reply answer_to(const std::string& what, std::int64_t count, const std::string& request,
+                          std::int64_t lifetime = 0, std::int64_t remember = 10'000) {
+        return run(
+            scripts::latch(),
+            {name, channel, latch_request_key(name, request), latch_mark(name), holds_key(name)},
+            {what, text_of(count), text_of(lifetime), "publish", text_of(remember), text_of(long_ttl)});
+    }
+    /// One permit of three.
+    redis_reply take_permit(const std::string& owner) {
+        return run(scripts::permit_acquire(),
+                   {name, semaphore_timeouts(name), semaphore_channel(name), holds_key(name),
+                    token_counter(), lock_turn(name), latch_mark(name)},
+                   {owner, text_of(long_ttl), "1", "3", "1", "0", since, "publish",
+                    std::string(16, owner[0]), "0"});
     }
     numbers read() { return call("read", 0, "reader"); }
 };
@@ -20,6 +37,32 @@ TEST_F(latch_scripts, one_that_is_not_there_counts_zero) {
     EXPECT_EQ(read(), (numbers{0, 0}));
     EXPECT_EQ(call("count_down", 1, "r1"), (numbers{0, 0}));
     EXPECT_EQ(number({"DBSIZE"}), 0);
+}
+
+TEST_F(latch_scripts, one_of_ours_is_no_semaphore) {
+    for (const std::int64_t lifetime : {std::int64_t{0}, long_ttl}) {
+        redis({"FLUSHALL"});
+        call("set", 3, "r1", lifetime);
+        call("count_down", 1, "r2");
+        const auto refused = take_permit(alice);
+        EXPECT_TRUE(refused.text.starts_with("WRONGKIND")) << refused.as_text();
+        EXPECT_EQ(text({"GET", name}), "2");
+        EXPECT_GT(number({"PTTL", latch_mark(name)}), 0);
+        EXPECT_EQ(call("count_down", 2, "r3"), (numbers{0, 1}));
+        EXPECT_TRUE(granted(take_permit(alice))) << "it is open, and the name is free";
+    }
+}
+
+TEST_F(latch_scripts, a_semaphore_of_ours_is_no_latch) {
+    ASSERT_TRUE(granted(take_permit(alice)));
+    for (const auto* what : {"read", "set", "count_down"}) {
+        const auto refused = answer_to(what, 1, "r1");
+        EXPECT_TRUE(refused.text.starts_with("WRONGKIND")) << what << ": " << refused.as_text();
+    }
+    EXPECT_EQ(text({"GET", name}), "2");
+    redis({"DEL", name});
+    EXPECT_EQ(call("set", 3, "r2"), (numbers{3, 1})) << "the counter was deleted";
+    EXPECT_EQ(call("count_down", 1, "r3"), (numbers{2, 1}));
 }
 
 TEST_F(latch_scripts, it_is_set_once_as_redisson_writes_it) {
@@ -43,6 +86,42 @@ TEST_F(latch_scripts, an_abandoned_one_disappears) {
     EXPECT_EQ(call("set", 3, "r1", short_ttl), (numbers{3, 1}));
     wait_until_gone(name);
     EXPECT_EQ(read(), (numbers{0, 0}));
+}
+
+TEST_F(latch_scripts, one_that_opened_is_known_whoever_opened_it) {
+    EXPECT_FALSE(known());
+    call("set", 1, "r1", long_ttl);
+    EXPECT_TRUE(known());
+    call("count_down", 1, "r2");
+    EXPECT_TRUE(known());
+    expect_long_lease(latch_mark(name));
+    call("set", 1, "r3", long_ttl);
+    redis({"DEL", name});  // as Java does when it counts to zero
+    EXPECT_TRUE(known());
+}
+
+TEST_F(latch_scripts, one_that_the_server_lost_or_that_ended_is_not_known) {
+    call("set", 1, "r1", long_ttl);
+    redis({"FLUSHALL"});
+    EXPECT_FALSE(known());
+    for (const bool counted : {false, true}) {
+        call("set", 2, counted ? "r2" : "r3", short_ttl);
+        if (counted) {
+            call("count_down", 1, "r4");
+        }
+        wait_until_gone(name);
+        EXPECT_FALSE(known());
+    }
+}
+
+TEST_F(latch_scripts, one_that_java_set_is_not_known_whatever_is_left_of_an_earlier_one) {
+    call("set", 1, "r1", long_ttl);
+    call("count_down", 1, "r2");
+    redis({"SET", name, "2"});
+    EXPECT_FALSE(known());
+    redis({"DEL", name});
+    redis({"SET", name, "3"});
+    EXPECT_TRUE(granted(take_permit(alice))) << "a semaphore by then";
 }
 
 TEST_F(latch_scripts, at_zero_it_is_gone_and_everybody_is_told) {

@@ -31,10 +31,10 @@ protected:
     redis_reply wish(const std::string& owner, const terms& asked = {},
                      const std::string& question = "4711", std::int64_t for_ms = lasts,
                      const std::string& counter = token_counter()) {
-        return run(
-            scripts::lock_acquire(), {name, holds, counter, lock_turn(name), wishes},
-            {owner, text_of(asked.ttl), text_of(asked.count), text_of(asked.floor), since, "0", turn_,
-             question, text_of(for_ms), "publish", lock_channel(name), listeners_channel(name)});
+        return run(scripts::lock_acquire(), {name, holds, counter, lock_turn(name), wishes},
+                   {owner, text_of(asked.ttl), text_of(asked.count), text_of(asked.floor), since, "0",
+                    turn_, question, text_of(for_ms), "publish", lock_channel(name),
+                    listeners_channel(name), grant_channels(name)});
     }
     numbers release(const std::string& owner, std::int64_t linger = 0,
                     const std::string& publish = "publish", std::int64_t floor = 0) {
@@ -43,6 +43,16 @@ protected:
     }
     [[nodiscard]] static redis_client grants_of(const std::string& owner) {
         return listener(grant_channel(name, client_of(owner)));
+    }
+    /// It listens when it asks, and then its process ends.
+    void wish_and_die(const std::string& owner) {
+        {
+            auto listening = grants_of(owner);
+            ASSERT_TRUE(busy(wish(owner)));
+        }
+        wait_until("the end of a subscription", [&] {
+            return text({"PUBSUB", "NUMSUB", grant_channel(name, client_of(owner))}).ends_with("\n0");
+        });
     }
     /// What a wish says of the turns of others, and a release to all.
     std::string turn_ = "0";

@@ -39,6 +39,39 @@ TEST_F(lock_gifts, one_that_asks_all_the_same_gets_the_same_tokens) {
     EXPECT_EQ(number({"EXISTS", wishes}), 0);
 }
 
+/// Java released it, or nobody did. Whoever had it last is the first to hear of it.
+TEST_F(lock_gifts, one_that_finds_it_free_leaves_it_to_the_one_that_came_first) {
+    auto bobs = grants_of(bob);
+    ASSERT_TRUE(granted(acquire(alice)));
+    ASSERT_TRUE(busy(wish(bob)));
+    redis({"DEL", name});
+
+    EXPECT_TRUE(busy(wish(alice)));
+
+    EXPECT_EQ(text({"HKEYS", name}), bob);
+    EXPECT_EQ(message(bobs), granted_text(bob, last_token()));
+    EXPECT_EQ(number({"LLEN", wishes}), 1);
+    EXPECT_TRUE(text({"LINDEX", wishes, "0"}).starts_with(alice));
+    EXPECT_TRUE(granted(wish(bob)));
+}
+
+TEST_F(lock_gifts, one_that_finds_it_free_has_it_if_nobody_who_listens_came_before) {
+    auto carols = grants_of(carol);
+    ASSERT_TRUE(granted(acquire(alice)));
+    ASSERT_TRUE(busy(wish(bob))) << "its process is dead";
+    ASSERT_TRUE(busy(wish(carol)));
+    redis({"DEL", name});
+
+    EXPECT_TRUE(granted(wish(carol)));
+}
+
+TEST_F(lock_gifts, one_that_came_first_but_not_lately_is_not_given_the_lock_by_one_that_finds_it_free) {
+    auto bobs = grants_of(bob);
+    redis({"RPUSH", wishes, bob + " 30000 1 " + text_of(now() - 1) + " 4711 " + token_counter()});
+
+    EXPECT_TRUE(granted(wish(alice)));
+}
+
 TEST_F(lock_gifts, tokens_keep_growing) {
     auto bobs = grants_of(bob);
     const auto before = token_of(acquire(alice));
@@ -64,16 +97,57 @@ TEST_F(lock_gifts, a_counter_that_was_lost_starts_above_the_floor_of_the_one_tha
     EXPECT_GT(last_token(), 1'700'000'000'000'000);
 }
 
-TEST_F(lock_gifts, one_that_does_not_listen_is_passed_over) {
+TEST_F(lock_gifts, one_that_does_not_listen_any_more_is_passed_over) {
     auto everybody = listener_of_ours(name);
     ASSERT_TRUE(granted(acquire(alice)));
-    ASSERT_TRUE(busy(wish(bob)));
+    wish_and_die(bob);
     const auto before = last_token();
 
     EXPECT_EQ(release(alice), (numbers{1, 1}));
     expect_free_for_all(everybody);
     EXPECT_EQ(number({"EXISTS", wishes}), 0);
     EXPECT_EQ(last_token(), before);
+}
+
+/// The server has no room for the connection on which it would hear. It asks about once a second, and
+/// would find the lock taken each time.
+TEST_F(lock_gifts, one_that_could_not_listen_is_given_the_lock_until_it_asks_when_that_is_soon) {
+    ASSERT_TRUE(granted(acquire(alice)));
+    constexpr std::int64_t for_ms = 4000;
+    ASSERT_TRUE(busy(wish(bob, {}, "4711", for_ms)));
+    const auto asked_at = now();
+    wait_until("the lock is given to one that cannot listen", [&] {
+        EXPECT_EQ(release(alice), released);
+        return busy(acquire(alice));
+    });
+    EXPECT_GE(now(), asked_at + for_ms / 4) << "others had it meanwhile";
+    ASSERT_EQ(text({"HKEYS", name}), bob);
+    EXPECT_LE(number({"PTTL", name}), for_ms) << "it may be dead";
+    EXPECT_EQ(number({"EXISTS", wishes}), 0);
+
+    const auto first = last_token();
+    EXPECT_EQ(token_of(wish(bob)), first);
+    expect_long_lease(name);
+}
+
+TEST_F(lock_gifts, one_that_could_not_listen_does_not_keep_others_from_being_given_the_lock) {
+    ASSERT_TRUE(granted(acquire(alice)));
+    auto carols = grants_of(carol);
+    ASSERT_TRUE(busy(wish(bob)));
+    ASSERT_TRUE(busy(wish(carol)));
+    EXPECT_EQ(release(alice), released);
+    EXPECT_EQ(text({"HKEYS", name}), carol);
+    EXPECT_TRUE(text({"LINDEX", wishes, "0"}).starts_with(bob));
+    EXPECT_EQ(number({"LLEN", wishes}), 1);
+    EXPECT_GT(number({"PTTL", wishes}), 0);
+}
+
+TEST_F(lock_gifts, one_that_could_not_listen_is_told_as_soon_as_it_does) {
+    ASSERT_TRUE(granted(acquire(alice)));
+    ASSERT_TRUE(busy(wish(bob)));
+    auto bobs = grants_of(bob);
+    EXPECT_EQ(release(alice), released);
+    EXPECT_EQ(message(bobs), granted_text(bob, last_token()));
 }
 
 TEST_F(lock_gifts, a_wish_goes_when_nobody_renews_it) {
@@ -137,28 +211,28 @@ TEST_F(lock_gifts, one_that_asks_again_keeps_its_place) {
     EXPECT_EQ(message(bobs), granted_text(bob, last_token()));
 }
 
-TEST_F(lock_gifts, there_is_room_for_sixty_four_and_again_when_one_of_them_is_served) {
+TEST_F(lock_gifts, there_is_room_for_256_and_again_when_one_of_them_is_served) {
     const auto number = [](int which) {
         return "d4d4d4d4-0000-4000-8000-00000000000d:" + text_of(which);
     };
     auto theirs = grants_of(number(0));
     ASSERT_TRUE(granted(acquire(alice)));
-    for (int which = 0; which < 64; ++which) {
+    for (int which = 0; which < 256; ++which) {
         ASSERT_TRUE(busy(wish(number(which))));
     }
     EXPECT_TRUE(busy(wish(bob)));
-    EXPECT_EQ(script_test::number({"LLEN", wishes}), 64);
-    EXPECT_TRUE(busy(wish(number(63)))) << "one that is there may ask again";
+    EXPECT_EQ(script_test::number({"LLEN", wishes}), 256);
+    EXPECT_TRUE(busy(wish(number(255)))) << "one that is there may ask again";
     EXPECT_EQ(release(alice), released);
     EXPECT_TRUE(busy(wish(bob)));
-    EXPECT_EQ(script_test::number({"LLEN", wishes}), 64);
+    EXPECT_EQ(script_test::number({"LLEN", wishes}), 256);
     EXPECT_TRUE(text({"LINDEX", wishes, "-1"}).starts_with(bob));
 }
 
 TEST_F(lock_gifts, one_that_is_dead_is_in_nobody_s_way) {
     auto carols = grants_of(carol);
     ASSERT_TRUE(granted(acquire(alice)));
-    ASSERT_TRUE(busy(wish(bob)));
+    wish_and_die(bob);
     ASSERT_TRUE(busy(wish(carol)));
     EXPECT_EQ(release(alice), released);
     EXPECT_EQ(text({"HKEYS", name}), carol);
@@ -332,7 +406,7 @@ TEST_F(lock_gifts, a_wish_for_a_name_in_braces_is_not_one_for_the_name) {
         busy(run(scripts::lock_acquire(),
                  {braced, holds_key(braced), token_counter(), lock_turn(braced), lock_wishes(braced)},
                  {bob, text_of(long_ttl), "1", "0", since, "0", "0", "4711", text_of(lasts), "publish",
-                  lock_channel(braced), listeners_channel(braced)})));
+                  lock_channel(braced), listeners_channel(braced), grant_channels(braced)})));
 
     EXPECT_EQ(release(alice), (numbers{1, 1}));
 

@@ -252,5 +252,33 @@ TEST_F(lock_scripts, a_writer_is_renewed_by_its_own_field) {
     expect_long_lease(name);
 }
 
+/// Half of it would look like somebody else's hash, or like a lock that is held for as long.
+TEST_F(lock_scripts, a_linger_that_is_refused_changes_nothing) {
+    ASSERT_TRUE(granted(acquire(alice)));
+    for (const std::string permission : {"hdel", "hset", "pexpire"}) {
+        redis({"ACL", "SETUSER", "default", "-" + permission});
+        const auto answer = run(scripts::lock_release(), lock_release_keys(name),
+                                lock_release_arguments(alice, 20 * long_ttl));
+        const auto while_moving =
+            run(scripts::moving_release(), {name}, {alice, "publish", text_of(20 * long_ttl), ""});
+        redis({"ACL", "SETUSER", "default", "+" + permission});
+        EXPECT_TRUE(answer.is_error()) << permission;
+        EXPECT_TRUE(while_moving.is_error()) << permission;
+        EXPECT_EQ(text({"HGETALL", name}), alice + "\n1") << permission;
+        expect_long_lease(name);
+    }
+    EXPECT_EQ(release(alice, 20 * long_ttl), released);
+    EXPECT_EQ(text({"HGETALL", name}), alice + ":lingering\n1");
+}
+
+/// As a server that refused HDEL left it, before that was tried first.
+TEST_F(lock_scripts, a_lock_with_the_fields_of_both_is_still_a_lock) {
+    redis({"HSET", name, bob, "1", bob + ":lingering", "1"});
+    redis({"PEXPIRE", name, text_of(long_ttl)});
+    EXPECT_GT(retry_of(acquire(alice)), long_ttl / 2);
+    redis({"HSET", name, "somebody else's", "1"});
+    EXPECT_TRUE(acquire(alice).is_error());
+}
+
 }  // namespace
 }  // namespace holdfast::engines::redis

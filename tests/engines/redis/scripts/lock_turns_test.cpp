@@ -42,6 +42,15 @@ TEST_F(lock_turns, a_release_is_the_turn_of_a_java_program_that_waits) {
     EXPECT_GT(number({"PTTL", lock_turn(name)}), 0);
 }
 
+TEST_F(lock_turns, one_from_before_the_servers_clock_was_set_back_counts_no_more) {
+    for (const auto* state : {"3", "missed", "seen"}) {
+        redis({"SET", lock_turn(name), state, "PX", "600000"});
+        ASSERT_TRUE(granted(wish(bob))) << state;
+        EXPECT_EQ(whose_turn(), "") << state;
+        release(bob);
+    }
+}
+
 TEST_F(lock_turns, it_is_over_when_the_java_program_has_released_it) {
     auto javas = java_waits();
     ASSERT_TRUE(granted(acquire(alice)));
@@ -73,13 +82,43 @@ TEST_F(lock_turns, it_is_over_when_nobody_comes_and_there_is_no_other_for_a_whil
     release(alice);
     wait_until("the end of a turn", [&] { return wish(bob).items[0].integer == 1; });
     EXPECT_EQ(whose_turn(), "missed");
+    EXPECT_GT(number({"PTTL", lock_turn(name)}), 2000) << "nobody was ever seen to come";
     release(bob);
     EXPECT_TRUE(granted(acquire(carol)));
+    EXPECT_EQ(whose_turn(), "missed");
     release(carol);
-    wait_until_gone(lock_turn(name));
+    redis({"DEL", lock_turn(name)});
     ASSERT_TRUE(granted(acquire(alice)));
     release(alice);
     EXPECT_EQ(whose_turn(), "3");
+}
+
+TEST_F(lock_turns, a_java_program_that_came_before_has_another_turn_soon_after_one_that_it_missed) {
+    auto javas = java_waits();
+    ASSERT_TRUE(granted(acquire(alice)));
+    release(alice);
+    java_takes_it();
+    EXPECT_TRUE(busy(acquire(bob)));
+    java_releases_it();
+    ASSERT_TRUE(granted(acquire(bob)));
+    release(bob);
+    EXPECT_EQ(whose_turn(), "03");
+    EXPECT_EQ(numbers_in(acquire(alice)).at(2), 3);
+    wait_until("the end of a turn", [&] { return wish(bob).items[0].integer == 1; });
+    EXPECT_EQ(whose_turn(), "missed");
+    EXPECT_LE(number({"PTTL", lock_turn(name)}), 1000);
+}
+
+TEST_F(lock_turns, a_java_program_that_missed_its_turn_and_has_the_lock_is_there) {
+    auto javas = java_waits();
+    ASSERT_TRUE(granted(acquire(alice)));
+    release(alice);
+    wait_until("the end of a turn", [&] { return wish(bob).items[0].integer == 1; });
+    release(bob);
+    ASSERT_EQ(whose_turn(), "missed");
+    java_takes_it();
+    EXPECT_TRUE(busy(acquire(carol)));
+    EXPECT_EQ(whose_turn(), "seen");
 }
 
 TEST_F(lock_turns, there_is_none_where_only_ours_listen) {

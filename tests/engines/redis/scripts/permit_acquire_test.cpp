@@ -5,6 +5,11 @@ namespace {
 
 class permit_acquire_script : public permit_scripts {};
 
+std::string other_limit(int permits) {
+    return "WRONGKIND the semaphore has " + std::to_string(permits) +
+           " permits; all who use it must agree on the limit";
+}
+
 TEST_F(permit_acquire_script, permits_are_written_as_redisson_writes_them) {
     const auto token = token_of(acquire(alice, {.permits = 2, .limit = 3, .count = 4}));
     EXPECT_EQ(free_permits(), "1");
@@ -143,19 +148,19 @@ TEST_F(permit_acquire_script, more_permits_than_the_limit_are_refused) {
     redis({"SET", name, "4"});
     auto reply = acquire(alice);
     EXPECT_TRUE(wrong_kind(reply));
-    EXPECT_EQ(reply.text, "WRONGKIND the semaphore has 4 permits");
+    EXPECT_EQ(reply.text, other_limit(4));
     redis({"SET", name, "2"});
     redis({"ZADD", timeouts, never, java_id('1'), never, java_id('2')});
     reply = acquire(alice);
-    EXPECT_EQ(reply.text, "WRONGKIND the semaphore has 4 permits");
+    EXPECT_EQ(reply.text, other_limit(4));
     redis({"DEL", name});
-    EXPECT_EQ(acquire(alice, {.limit = 1}).text, "WRONGKIND the semaphore has 2 permits");
+    EXPECT_EQ(acquire(alice, {.limit = 1}).text, other_limit(2));
 }
 
 TEST_F(permit_acquire_script, another_limit_is_refused_while_permits_are_out) {
     ASSERT_TRUE(granted(acquire(alice, {.limit = 3})));
-    EXPECT_EQ(acquire(bob, {.limit = 4}).text, "WRONGKIND the semaphore has 3 permits");
-    EXPECT_EQ(acquire(bob, {.limit = 2}).text, "WRONGKIND the semaphore has 3 permits");
+    EXPECT_EQ(acquire(bob, {.limit = 4}).text, other_limit(3));
+    EXPECT_EQ(acquire(bob, {.limit = 2}).text, other_limit(3));
     EXPECT_TRUE(granted(acquire(bob, {.limit = 3})));
 }
 
@@ -200,9 +205,9 @@ TEST_F(permit_acquire_script, a_limit_that_others_agreed_on_meanwhile_is_adopted
 TEST_F(permit_acquire_script, a_limit_larger_than_that_of_java_is_refused_while_java_has_permits) {
     redis({"SET", name, "2"});
     redis({"ZADD", timeouts, never, java_id('1')});
-    EXPECT_EQ(acquire(alice, {.limit = 5}).text, "WRONGKIND the semaphore has 3 permits");
+    EXPECT_EQ(acquire(alice, {.limit = 5}).text, other_limit(3));
     EXPECT_TRUE(granted(acquire(alice, {.limit = 3})));
-    EXPECT_EQ(acquire(bob, {.limit = 5}).text, "WRONGKIND the semaphore has 3 permits");
+    EXPECT_EQ(acquire(bob, {.limit = 5}).text, other_limit(3));
 }
 
 /// Users of RSemaphore may have the others, which nobody can tell.
@@ -212,7 +217,7 @@ TEST_F(permit_acquire_script, a_limit_that_is_not_certain_is_not_remembered) {
     EXPECT_EQ(number({"HEXISTS", holds, "limit"}), 0);
     EXPECT_TRUE(granted(acquire(bob, {.limit = 3})));
     EXPECT_EQ(text({"HGET", holds, "limit"}), "3");
-    EXPECT_EQ(acquire(carol, {.limit = 5}).text, "WRONGKIND the semaphore has 3 permits");
+    EXPECT_EQ(acquire(carol, {.limit = 5}).text, other_limit(3));
     EXPECT_TRUE(granted(acquire(carol, {.limit = 3})));
 }
 
@@ -277,6 +282,77 @@ TEST_F(permit_acquire_script, other_kinds_under_the_name_are_refused_and_left_al
         EXPECT_EQ(renew(alice), "0");
         EXPECT_EQ(contents(), before);
     }
+}
+
+TEST_F(permit_acquire_script, a_key_of_others_in_the_place_of_the_ends_is_refused_and_left_alone) {
+    const std::vector<words> occupants{{"ZADD", timeouts, "1", "order:1", "2", "order:2"},
+                                       {"ZADD", timeouts, "1", java_id('j'), "9e15", "an order"},
+                                       {"RPUSH", timeouts, "x"}};
+    for (const auto& occupant : occupants) {
+        for (const bool counted : {false, true}) {
+            redis({"DEL", timeouts, name});
+            redis(occupant);
+            if (counted) {
+                redis({"SET", name, "3"});
+            }
+            const auto before = contents();
+            EXPECT_TRUE(wrong_kind(acquire(alice)));
+            EXPECT_EQ(release(alice), gone);
+            EXPECT_EQ(contents(), before);
+        }
+    }
+}
+
+TEST_F(permit_acquire_script, more_members_than_permits_without_a_semaphore_are_left_alone) {
+    // As long as ids of permits, by chance.
+    redis(
+        {"ZADD", timeouts, "1", java_id('a'), "1", java_id('b'), "1", java_id('c'), "1", java_id('d')});
+    const auto before = contents();
+    EXPECT_TRUE(wrong_kind(acquire(alice)));
+    EXPECT_EQ(contents(), before);
+}
+
+class many_expired_permits : public permit_acquire_script {
+protected:
+    static constexpr std::uint32_t many = 2000;
+
+    void add_expired() {
+        words command{"ZADD", timeouts};
+        for (std::uint32_t index = 0; index < many; ++index) {
+            auto digits = text_of(index);
+            command.push_back("1");
+            command.push_back(std::string(16 - digits.size(), '0') + digits);
+        }
+        redis(command);
+    }
+    [[nodiscard]] int left() { return std::stoi(members()); }
+};
+
+TEST_F(many_expired_permits, are_taken_back_some_at_a_time) {
+    redis({"SET", name, "0"});
+    add_expired();
+    ASSERT_TRUE(granted(acquire(alice, {.limit = many})));
+    EXPECT_GT(left(), 1000);
+    EXPECT_EQ(std::stoi(free_permits()) + left(), many) << "a permit went astray";
+}
+
+TEST_F(many_expired_permits, come_back_as_many_as_are_wanted) {
+    redis({"SET", name, "0"});
+    add_expired();
+    EXPECT_TRUE(granted(acquire(alice, {.permits = 1500, .limit = many})));
+}
+
+TEST_F(many_expired_permits, do_not_hide_the_owners_own) {
+    redis({"SET", name, text_of(many + 1)});
+    const auto first = token_of(acquire(alice, {.limit = many + 1}));
+    redis({"SET", name, "0"});
+    add_expired();
+    redis({"ZADD", timeouts, "XX", "2", ids(alice)});  // after all the others
+    EXPECT_EQ(release(alice), gone);
+    ASSERT_TRUE(granted(acquire(alice, {.limit = many + 1})));
+    redis({"ZADD", timeouts, "XX", "2", ids(alice)});
+    EXPECT_GT(token_of(acquire(alice, {.limit = many + 1})), first + 1);
+    EXPECT_EQ(std::stoi(free_permits()) + left(), static_cast<int>(many) + 1) << "counted twice";
 }
 
 }  // namespace

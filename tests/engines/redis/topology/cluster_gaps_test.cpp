@@ -59,5 +59,49 @@ TEST_F(redis_cluster_gaps, a_slot_that_nobody_serves_is_unavailable) {
     EXPECT_NE(result.error.detail.find("not served"), std::string::npos) << result.error.detail;
 }
 
+/// A master with two replicas whose place is taken by a server that was never met before, and has none.
+class redis_cluster_new_master : public ::testing::Test {
+protected:
+    [[nodiscard]] std::string answer(const words& command) {
+        if (command.front() == "CLUSTER" && command.at(1) == "SLOTS") {
+            const auto server = [](std::uint16_t port) {
+                return sends_list({sends_text("127.0.0.1"), sends_number(port), sends_text("id")});
+            };
+            const std::vector<std::string> whole{sends_number(0), sends_number(16'383)};
+            auto all = whole;
+            if (stepped_down_) {
+                all.push_back(server(new_.where().port));
+            } else {
+                all.insert(all.end(), {server(old_.where().port), server(1), server(2)});
+            }
+            return sends_list({sends_list(all)});
+        }
+        if (command.front() == "GET") {
+            stepped_down_ = true;
+            return sends_error("MOVED 5 127.0.0.1:" + std::to_string(new_.where().port));
+        }
+        return "+OK\r\n";
+    }
+
+    std::atomic<bool> stepped_down_{false};
+    scripted_server new_{[this](const words& command) {
+        return command.front() == "GET" ? sends_text("found") : answer(command);
+    }};
+    scripted_server old_{[this](const words& command) { return answer(command); }};
+};
+
+TEST_F(redis_cluster_new_master, a_majority_is_counted_from_what_the_old_one_had) {
+    address where;
+    where.topology = topology_kind::cluster;
+    where.nodes = {old_.where()};
+    const auto through = make_cluster(where, {});
+    ASSERT_FALSE(through->connect(clock::now() + 5s));
+    ASSERT_EQ(through->replicas_of(5), 2U);
+
+    ASSERT_EQ(ask(*through, 5, {{"GET", "x"}}).replies.at(0).text, "found");
+
+    EXPECT_EQ(through->replicas_of(5), 2U);
+}
+
 }  // namespace
 }  // namespace holdfast::engines::redis

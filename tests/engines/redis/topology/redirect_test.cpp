@@ -7,7 +7,7 @@
 namespace holdfast::engines::redis {
 namespace {
 
-const node_address asked = at("10.0.0.9", 7000);
+const node_address here = at("10.0.0.9", 7000);
 
 std::string command(std::vector<std::string_view> words) {
     std::string out;
@@ -16,7 +16,7 @@ std::string command(std::vector<std::string_view> words) {
 }
 
 TEST(redis_redirect, moved_names_slot_and_server) {
-    const auto found = read_redirect(error("MOVED 3999 10.0.0.5:6381"), asked);
+    const auto found = read_redirect(error("MOVED 3999 10.0.0.5:6381"), here);
     ASSERT_TRUE(found);
     EXPECT_EQ(found->what, redirect::kind::moved);
     EXPECT_EQ(found->slot, 3999);
@@ -24,32 +24,32 @@ TEST(redis_redirect, moved_names_slot_and_server) {
 }
 
 TEST(redis_redirect, ask_names_slot_and_server) {
-    const auto found = read_redirect(error("ASK 0 a.example:6381"), asked);
+    const auto found = read_redirect(error("ASK 0 a.example:6381"), here);
     ASSERT_TRUE(found);
     EXPECT_EQ(found->what, redirect::kind::ask);
     EXPECT_EQ(found->where, at("a.example", 6381));
 }
 
 TEST(redis_redirect, an_ipv6_address_keeps_its_colons) {
-    const auto found = read_redirect(error("MOVED 1 fe80::1:6381"), asked);
+    const auto found = read_redirect(error("MOVED 1 fe80::1:6381"), here);
     ASSERT_TRUE(found);
     EXPECT_EQ(found->where, at("fe80::1", 6381));
 }
 
 TEST(redis_redirect, without_a_host_it_is_the_one_that_was_asked) {
-    const auto found = read_redirect(error("MOVED 1 :6381"), asked);
+    const auto found = read_redirect(error("MOVED 1 :6381"), here);
     ASSERT_TRUE(found);
     EXPECT_EQ(found->where, at("10.0.0.9", 6381));
 }
 
 TEST(redis_redirect, other_answers_lead_nowhere) {
-    EXPECT_FALSE(read_redirect(text("MOVED 1 10.0.0.5:6381"), asked));
-    EXPECT_FALSE(read_redirect(error("ERR no"), asked));
-    EXPECT_FALSE(read_redirect(error("MOVED"), asked));
-    EXPECT_FALSE(read_redirect(error("MOVED 1"), asked));
-    EXPECT_FALSE(read_redirect(error("MOVED x 10.0.0.5:6381"), asked));
-    EXPECT_FALSE(read_redirect(error("MOVED 1 10.0.0.5:70000"), asked));
-    EXPECT_FALSE(read_redirect(error("MOVED 1 ?:6381"), asked));
+    EXPECT_FALSE(read_redirect(text("MOVED 1 10.0.0.5:6381"), here));
+    EXPECT_FALSE(read_redirect(error("ERR no"), here));
+    EXPECT_FALSE(read_redirect(error("MOVED"), here));
+    EXPECT_FALSE(read_redirect(error("MOVED 1"), here));
+    EXPECT_FALSE(read_redirect(error("MOVED x 10.0.0.5:6381"), here));
+    EXPECT_FALSE(read_redirect(error("MOVED 1 10.0.0.5:70000"), here));
+    EXPECT_FALSE(read_redirect(error("MOVED 1 ?:6381"), here));
 }
 
 TEST(redis_redirect, asking_comes_before_each_command) {
@@ -81,6 +81,15 @@ TEST(redis_redirect, the_answers_to_asking_are_dropped) {
     ASSERT_EQ(replies.size(), 2U);
     EXPECT_EQ(replies[0].integer, 1);
     EXPECT_EQ(replies[1].integer, 2);
+}
+
+TEST(redis_redirect, a_refusal_of_asking_is_why_the_command_was_sent_elsewhere) {
+    const auto refused = error("NOPERM this user has no permissions to run the 'asking' command");
+    std::vector<value> replies{refused, error("MOVED 7 10.0.0.5:6381"), refused, number(2)};
+    drop_asking(replies);
+    ASSERT_EQ(replies.size(), 2U);
+    EXPECT_EQ(replies[0].error_code(), "NOPERM");
+    EXPECT_EQ(replies[1].integer, 2) << "it was executed: the slot had arrived by then";
 }
 
 TEST(redis_redirect, what_cannot_be_done_now_is_unavailable) {

@@ -2,6 +2,9 @@
 
 #include <engines/redis/topology/replies.hpp>
 #include <redis/topology/sentinel_dialogue.hpp>
+#include <support/server_process.hpp>
+
+#include <fstream>
 
 namespace holdfast::engines::redis {
 namespace {
@@ -52,15 +55,29 @@ TEST(redis_sentinel_dialogue, it_logs_in_first) {
     EXPECT_TRUE(start({"alice", "secret"}).starts_with(commands({{"AUTH", "alice", "secret"}})));
 }
 
+TEST(redis_sentinel_dialogue, a_password_file_is_read_again_for_each_connection) {
+    const testing_support::temporary_directory files;
+    const auto file = (files.path() / "password").string();
+    const auto write = [&](const char* text) { std::ofstream{file} << text << '\n'; };
+    sentinel_dialogue dialogue{"shop", {"", "before", file}};
+    write("first");
+    EXPECT_TRUE(dialogue.opening().starts_with(commands({{"AUTH", "first"}})));
+    write("second");
+    EXPECT_TRUE(dialogue.opening().starts_with(commands({{"AUTH", "second"}})));
+    write("");
+    EXPECT_TRUE(dialogue.opening().starts_with(commands({{"AUTH", "second"}})));
+}
+
 TEST(redis_sentinel_dialogue, address_and_number_make_the_answer) {
     sentinel_dialogue dialogue{"shop", {}};
     static_cast<void>(dialogue.opening());
     EXPECT_FALSE(dialogue.take(address_of("10.0.0.1", "6379")).view);
-    const auto news = dialogue.take(details);
+    EXPECT_FALSE(dialogue.take(details).view);
+    const auto news = dialogue.take(listening);
     ASSERT_TRUE(news.view);
     EXPECT_EQ(news.view->master, at("10.0.0.1", 6379));
     EXPECT_EQ(news.view->epoch, 4U);
-    EXPECT_FALSE(dialogue.take(listening).error);
+    EXPECT_FALSE(news.error);
     EXPECT_TRUE(dialogue.settled());
 }
 
@@ -68,9 +85,30 @@ TEST(redis_sentinel_dialogue, without_leave_to_ask_for_the_number_it_is_zero) {
     sentinel_dialogue dialogue{"shop", {}};
     static_cast<void>(dialogue.opening());
     static_cast<void>(dialogue.take(address_of("10.0.0.1", "6379")));
-    const auto news = dialogue.take(error("NOPERM this user has no permissions"));
+    EXPECT_FALSE(dialogue.take(error("NOPERM this user has no permissions")).error);
+    const auto news = dialogue.take(listening);
     ASSERT_TRUE(news.view);
     EXPECT_EQ(news.view->epoch, 0U);
+}
+
+TEST(redis_sentinel_dialogue, without_leave_to_listen_there_is_no_answer) {
+    for (const auto* words :
+         {"NOPERM this user has no permissions to run the 'subscribe' command",
+          "NOPERM this user has no permissions to access one of the channels used as arguments"}) {
+        sentinel_dialogue dialogue{"shop", {"watcher", "w"}};
+        static_cast<void>(dialogue.opening());
+        static_cast<void>(dialogue.take(text("OK")));
+        EXPECT_FALSE(dialogue.take(address_of("10.0.0.1", "6379")).view);
+        EXPECT_FALSE(dialogue.take(details).view);
+        const auto news = dialogue.take(error(words));
+        EXPECT_FALSE(news.view);
+        EXPECT_EQ(news.error.code, errc::unauthorised);
+        const bool of_channel = std::string_view{words}.find("channels") != std::string_view::npos;
+        EXPECT_NE(news.error.detail.find(of_channel ? "; run: ACL SETUSER watcher &+switch-master"
+                                                    : ", +subscribe"),
+                  std::string::npos)
+            << news.error.detail;
+    }
 }
 
 TEST(redis_sentinel_dialogue, it_stops_listening_for_the_next_question) {
@@ -81,8 +119,8 @@ TEST(redis_sentinel_dialogue, it_stops_listening_for_the_next_question) {
                                              {"SUBSCRIBE", "+switch-master"}}));
     static_cast<void>(dialogue.take(deaf));
     static_cast<void>(dialogue.take(address_of("10.0.0.2", "6380")));
-    EXPECT_EQ(dialogue.take(details).view->master, at("10.0.0.2", 6380));
-    static_cast<void>(dialogue.take(listening));
+    EXPECT_FALSE(dialogue.take(details).view);
+    EXPECT_EQ(dialogue.take(listening).view->master, at("10.0.0.2", 6380));
     EXPECT_TRUE(dialogue.settled());
 }
 

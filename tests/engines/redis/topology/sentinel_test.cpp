@@ -119,6 +119,26 @@ TEST(redis_sentinel, it_logs_in_at_sentinels_and_servers_separately_and_needs_fe
     EXPECT_TRUE(works(*connected(where), {"SET", "a", "1"}));
 }
 
+TEST(redis_sentinel, without_leave_to_listen_at_the_sentinels_it_never_opens_and_says_why) {
+    auto& servers = undisturbed();
+    auto where = address_of(servers);
+    where.sentinel_login = {"deaf", "d"};
+    const auto expect_refused = [&](const std::string& right, const std::string& words) {
+        for (std::size_t index = 0; index < 3; ++index) {
+            servers.sentinel(index).cli({"ACL", "SETUSER", "deaf", "reset", "on", ">d", right,
+                                         "+sentinel|get-master-addr-by-name", "+sentinel|master",
+                                         "+unsubscribe"});
+        }
+        for (int time = 0; time < 10; ++time) {
+            const auto why = try_to_connect(where);
+            EXPECT_EQ(why.code, errc::unauthorised) << why.detail;
+            EXPECT_NE(why.detail.find(words), std::string::npos) << why.detail;
+        }
+    };
+    expect_refused("&+switch-master", "+subscribe");
+    expect_refused("+subscribe", "ACL SETUSER deaf &+switch-master");
+}
+
 TEST(redis_sentinel, what_is_pending_at_the_end_is_told_of_the_shutdown) {
     auto through = connected(address_of(undisturbed()));
     std::promise<errc> ended;

@@ -6,7 +6,7 @@
 namespace holdfast::engines::redis {
 namespace {
 
-const node_address asked = at("10.0.0.9", 7000);
+const node_address here = at("10.0.0.9", 7000);
 
 value server(std::string host, std::int64_t port) {
     return list({text(std::move(host)), number(port), text("id"), list({})});
@@ -16,7 +16,7 @@ TEST(redis_slot_map, every_slot_of_a_range_belongs_to_its_master) {
     const auto map =
         slot_map::read(list({list({number(0), number(99), server("10.0.0.1", 7001)}),
                              list({number(100), number(16383), server("10.0.0.2", 7002)})}),
-                       asked);
+                       here);
     ASSERT_TRUE(map);
     EXPECT_EQ(*map->owner(0), at("10.0.0.1", 7001));
     EXPECT_EQ(*map->owner(99), at("10.0.0.1", 7001));
@@ -27,7 +27,7 @@ TEST(redis_slot_map, every_slot_of_a_range_belongs_to_its_master) {
 
 TEST(redis_slot_map, slots_that_nobody_has_have_no_owner) {
     const auto map =
-        slot_map::read(list({list({number(5), number(6), server("10.0.0.1", 7001)})}), asked);
+        slot_map::read(list({list({number(5), number(6), server("10.0.0.1", 7001)})}), here);
     ASSERT_TRUE(map);
     EXPECT_EQ(map->owner(4), nullptr);
     EXPECT_NE(map->owner(5), nullptr);
@@ -39,7 +39,7 @@ TEST(redis_slot_map, a_server_without_an_address_is_the_one_that_was_asked) {
     auto hidden = server("", 7002);
     hidden.items[0] = value{};  // nil
     const auto map = slot_map::read(
-        list({list({number(0), number(0), unnamed}), list({number(1), number(1), hidden})}), asked);
+        list({list({number(0), number(0), unnamed}), list({number(1), number(1), hidden})}), here);
     ASSERT_TRUE(map);
     EXPECT_EQ(*map->owner(0), at("10.0.0.9", 7001));
     EXPECT_EQ(*map->owner(1), at("10.0.0.9", 7002));
@@ -50,7 +50,7 @@ TEST(redis_slot_map, a_server_without_the_name_it_should_have_is_found_by_its_ip
         list({text("?"), number(7001), text("id"), list({text("ip"), text("10.0.0.1")})});
     const auto map = slot_map::read(
         list({list({number(0), number(0), nameless}), list({number(1), number(1), server("?", 7002)})}),
-        asked);
+        here);
     ASSERT_TRUE(map);
     EXPECT_EQ(*map->owner(0), at("10.0.0.1", 7001));
     EXPECT_EQ(map->owner(1), nullptr);
@@ -59,7 +59,7 @@ TEST(redis_slot_map, a_server_without_the_name_it_should_have_is_found_by_its_ip
 TEST(redis_slot_map, names_and_ipv6_addresses_are_taken_as_they_are) {
     const auto map = slot_map::read(list({list({number(0), number(0), server("a.example", 7001)}),
                                           list({number(1), number(1), server("fe80::1", 7002)})}),
-                                    asked);
+                                    here);
     ASSERT_TRUE(map);
     EXPECT_EQ(map->owner(0)->text(), "a.example:7001");
     EXPECT_EQ(map->owner(1)->text(), "[fe80::1]:7002");
@@ -70,7 +70,7 @@ TEST(redis_slot_map, replicas_are_counted_for_their_master) {
         list({list({number(0), number(1), server("10.0.0.1", 1), server("10.0.0.3", 3)}),
               list({number(2), number(3), server("10.0.0.2", 2)}),
               list({number(4), number(5), server("10.0.0.1", 1), server("10.0.0.3", 3)})}),
-        asked);
+        here);
     ASSERT_TRUE(map);
     EXPECT_EQ(map->replicas_of(at("10.0.0.1", 1)), 1U);
     EXPECT_EQ(map->replicas_of(at("10.0.0.2", 2)), 0U);
@@ -78,7 +78,7 @@ TEST(redis_slot_map, replicas_are_counted_for_their_master) {
 }
 
 TEST(redis_slot_map, one_slot_can_get_another_owner) {
-    auto map = slot_map::read(list({list({number(0), number(9), server("10.0.0.1", 1)})}), asked);
+    auto map = slot_map::read(list({list({number(0), number(9), server("10.0.0.1", 1)})}), here);
     ASSERT_TRUE(map);
     map->set_owner(3, at("10.0.0.2", 2));
     EXPECT_EQ(*map->owner(2), at("10.0.0.1", 1));
@@ -89,7 +89,7 @@ TEST(redis_slot_map, one_slot_can_get_another_owner) {
 TEST(redis_slot_map, there_is_one_slot_for_each_master_that_has_any) {
     auto map = slot_map::read(list({list({number(0), number(0), server("10.0.0.1", 1)}),
                                     list({number(1), number(9), server("10.0.0.2", 2)})}),
-                              asked);
+                              here);
     ASSERT_TRUE(map);
     EXPECT_EQ(map->a_slot_of_each(), (std::vector<std::uint16_t>{0, 1}));
     map->set_owner(0, at("10.0.0.2", 2));
@@ -98,17 +98,17 @@ TEST(redis_slot_map, there_is_one_slot_for_each_master_that_has_any) {
 
 TEST(redis_slot_map, answers_that_make_no_sense_are_refused) {
     const auto good = server("10.0.0.1", 1);
-    EXPECT_FALSE(slot_map::read(error("ERR no"), asked));
-    EXPECT_FALSE(slot_map::read(list({text("0")}), asked));
-    EXPECT_FALSE(slot_map::read(list({list({number(0), number(16384), good})}), asked));
-    EXPECT_FALSE(slot_map::read(list({list({number(-1), number(1), good})}), asked));
-    EXPECT_FALSE(slot_map::read(list({list({number(2), number(1), good})}), asked));
-    EXPECT_FALSE(slot_map::read(list({list({number(0), number(1)})}), asked));
+    EXPECT_FALSE(slot_map::read(error("ERR no"), here));
+    EXPECT_FALSE(slot_map::read(list({text("0")}), here));
+    EXPECT_FALSE(slot_map::read(list({list({number(0), number(16384), good})}), here));
+    EXPECT_FALSE(slot_map::read(list({list({number(-1), number(1), good})}), here));
+    EXPECT_FALSE(slot_map::read(list({list({number(2), number(1), good})}), here));
+    EXPECT_FALSE(slot_map::read(list({list({number(0), number(1)})}), here));
 }
 
 TEST(redis_slot_map, a_port_that_is_none_leaves_the_slots_without_an_owner) {
     const auto map =
-        slot_map::read(list({list({number(0), number(1), server("10.0.0.1", 70000)})}), asked);
+        slot_map::read(list({list({number(0), number(1), server("10.0.0.1", 70000)})}), here);
     ASSERT_TRUE(map);
     EXPECT_EQ(map->owner(0), nullptr);
     EXPECT_TRUE(map->empty());
