@@ -1,8 +1,9 @@
 #pragma once
 
 #include <csignal>
-#include <thread>
 #include <utility>
+
+#include <threading/primitives.hpp>
 
 #include <pthread.h>
 
@@ -10,7 +11,7 @@ namespace holdfast::engines {
 
 /// A thread that no signal of the application's is ever delivered to.
 template <class Work>
-[[nodiscard]] std::jthread quiet_thread(Work work) {
+[[nodiscard]] threading::jthread quiet_thread(Work work) {
     ::sigset_t all;
     ::sigset_t before;
     ::sigfillset(&all);
@@ -19,7 +20,7 @@ template <class Work>
         ::sigset_t* mask;
         ~restore() { ::pthread_sigmask(SIG_SETMASK, mask, nullptr); }
     } const later{&before};
-    return std::jthread{std::move(work)};
+    return threading::jthread{std::move(work)};
 }
 
 }  // namespace holdfast::engines

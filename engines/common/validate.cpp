@@ -79,7 +79,7 @@ failure check_request(const release_request& request, const guarantees& promises
     if (request.linger.count() < 0 || request.linger > promises.maximum_ttl) {
         return invalid("lock " + in_quotes(request.name) + ": it cannot be kept taken for " +
                        std::to_string(request.linger.count()) + " ms after its release; 0 to " +
-                       std::to_string(promises.maximum_ttl.count()) + " are allowed");
+                       std::to_string(promises.maximum_ttl.count()) + " ms are allowed");
     }
     return {};
 }

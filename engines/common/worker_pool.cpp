@@ -2,6 +2,7 @@
 #include <common/quiet_thread.hpp>
 #include <common/worker_pool.hpp>
 #include <iterator>
+#include <system_error>
 #include <utility>
 
 namespace holdfast::engines {
@@ -20,25 +21,38 @@ worker_pool::verdict worker_pool::submit(clock::time_point deadline, job&& work)
     if (queue_.size() >= longest_queue) {
         return verdict::expired;
     }
+    const bool all_busy = idle_ <= queue_.size();
+    const bool started = all_busy && workers_.size() < threads_ && start_worker();
+    if (workers_.empty()) {
+        return verdict::no_thread;
+    }
     queue_.push_back({deadline, std::move(work)});
-    start_threads();
+    work_arrived_.notify_one();
+    if (all_busy && !started) {
+        start_expirer();
+        queue_grew_.notify_one();
+    }
     return verdict::run;
 }
 
-void worker_pool::start_threads() {
-    if (idle_ >= queue_.size()) {
-        work_arrived_.notify_one();
-        return;
-    }
-    if (workers_.size() < threads_) {
+bool worker_pool::start_worker() {
+    try {
         workers_.push_back(quiet_thread([this] { serve(); }));
+        return true;
+    } catch (const std::system_error&) {
+        return false;
+    }
+}
+
+void worker_pool::start_expirer() {
+    if (expirer_.joinable()) {
         return;
     }
-    work_arrived_.notify_one();
-    if (!expirer_.joinable()) {
+    try {
         expirer_ = quiet_thread([this] { expire(); });
+    } catch (const std::system_error&) {
+        // The next job tries again.
     }
-    queue_grew_.notify_one();
 }
 
 void worker_pool::serve() {

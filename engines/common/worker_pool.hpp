@@ -18,8 +18,8 @@ namespace holdfast::engines {
 ///
 /// Jobs start in the order in which they were submitted. Every job that was taken is called exactly
 /// once, with what became of it, on a thread of the pool's or of the one who stops it; it is called no
-/// later than at its deadline, even if all workers are stuck. Threads are started when they are first
-/// needed.
+/// later than at its deadline, even if all workers are stuck (unless no further thread can be had).
+/// Threads are started when they are first needed.
 ///
 /// Thread safety: all functions may be called from any thread. Jobs run with no lock held; they must
 /// not stop the pool.
@@ -29,6 +29,7 @@ public:
         run,
         expired,    ///< its deadline passed while it waited for a worker, or too many were waiting
         shut_down,  ///< the pool was stopped first
+        no_thread,  ///< the pool has no thread, and cannot start one now
     };
     using job = std::function<void(verdict)>;
 
@@ -39,7 +40,8 @@ public:
     worker_pool& operator=(const worker_pool&) = delete;
     ~worker_pool();
 
-    /// `run` when the pool took the job. Otherwise `work` is untouched, and the caller has to tell.
+    /// `run` when the pool took the job. Otherwise `work` is untouched, and the caller has to tell. A
+    /// job is taken only if there is a thread for it.
     [[nodiscard]] verdict submit(clock::time_point deadline, job&& work);
     /// Refuses what is waiting, and returns when what is running has ended.
     void stop();
@@ -52,7 +54,8 @@ private:
 
     void serve();
     void expire();
-    void start_threads();
+    [[nodiscard]] bool start_worker();
+    void start_expirer();
 
     const std::size_t threads_;
     std::mutex mutex_;

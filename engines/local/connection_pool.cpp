@@ -2,28 +2,22 @@
 #include <local/connection_pool.hpp>
 #include <local/schema.hpp>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <pthread.h>
-#include <sys/stat.h>
 
 namespace holdfast::engines::local {
 
 namespace {
 
 constexpr std::chrono::seconds fork_patience{5};
+constexpr std::chrono::milliseconds closing_patience{50};
+constexpr std::chrono::milliseconds reopening_patience{50};
 
 [[noreturn]] void fail_late(const std::string& path) {
     throw database_error{
         {errc::store_unavailable, path + ": the store is busy with other requests of this process"}};
-}
-
-std::pair<std::uint64_t, std::uint64_t> identity_of(const std::string& path) {
-    struct ::stat status {};
-    if (::stat(path.c_str(), &status) != 0) {
-        return {};
-    }
-    return {status.st_dev, status.st_ino};
 }
 
 /// All pools of this process, so that a fork finds them.
@@ -74,52 +68,81 @@ private:
 
 }  // namespace
 
-connection_pool::connection_pool(std::string path, const time_base& base, wake_map& others,
+connection_pool::connection_pool(const std::string& directory, const time_base& base, wake_map& others,
                                  clock::time_point deadline, const std::atomic<bool>& stopping)
-    : path_{std::move(path)}, stopping_{stopping} {
-    writer_.connection = std::make_unique<store_connection>(path_, database::opening::create_if_missing,
-                                                            deadline, stopping_);
+    : files_{directory}, stopping_{stopping}, writes_{directory + "/wake", stopping} {
+    // Before SQLite puts new files in place of those that others have open.
+    if (const std::uint64_t theirs = others.files(); theirs != 0 && theirs != files_.present_mark()) {
+        files_.fail_others_differ();
+    }
+    writer_.connection = std::make_unique<store_connection>(
+        files_, database::opening::create_if_missing, deadline, stopping_);
+    database& store = writer_.connection->raw();
+    writes_.lock(deadline);
+    static_cast<void>(store.read_number("PRAGMA schema_version"));  // opens all files
+    writes_.unlock();
+    bool made_room = false;
     // SQLite does not wait for every lock it needs to turn a new file into a store.
     for (bool prepared = false; !prepared;) {
         try {
-            prepare_schema(writer_.connection->raw(), path_, base,
-                           [&] { return others.exclude_others(); });
+            prepare_schema(store, files_.database(), base, [&] { return others.exclude_others(); });
             prepared = true;
-        } catch (const database_error& error) {
-            if (error.reason().code != errc::store_unavailable || clock::now() >= deadline) {
+        } catch (const database_full&) {
+            if (std::exchange(made_room, true)) {
+                throw;
+            }
+            store.make_room();
+        } catch (const database_busy&) {
+            if (clock::now() >= deadline) {
                 throw;
             }
             std::this_thread::sleep_for(std::chrono::milliseconds{2});
         }
     }
+    shm_ = shm_guard::of(files_.database() + "-shm");
+    files_.remember();
+    const bool first_agreed = others.agree_on_files(files_.mark());
     others.let_others_in();
-    file_ = identity_of(path_);
+    // Again: for a moment another may have been alone.
+    if (!first_agreed || !others.agree_on_files(files_.mark())) {
+        files_.fail_others_differ();
+    }
     pool_registry::instance().add(*this);
 }
 
 connection_pool::~connection_pool() {
     pool_registry::instance().remove(*this);
+    close_all();
 }
 
 connection_pool::borrowed connection_pool::writer(clock::time_point deadline) {
-    std::unique_lock lock{mutex_};
-    if (!writer_back_.wait_until(lock, deadline, [this] { return !writer_.lent && !resting_; })) {
-        fail_late(path_);
+    return lend_writer(deadline, false);
+}
+
+connection_pool::borrowed connection_pool::lend_writer(clock::time_point deadline, bool while_resting) {
+    {
+        std::unique_lock lock{mutex_};
+        const auto free = [&] { return !writer_.lent && (!resting_ || while_resting); };
+        if (!writer_back_.wait_until(lock, deadline, free)) {
+            fail_late(files_.database());
+        }
+        writer_.lent = true;
     }
     open(writer_, deadline);
-    writer_.lent = true;
     return {*this, writer_};
 }
 
 connection_pool::borrowed connection_pool::reader(clock::time_point deadline) {
-    std::unique_lock lock{mutex_};
     slot* place = nullptr;
-    const auto find = [&] { return !resting_ && (place = find_free_reader()) != nullptr; };
-    if (!reader_back_.wait_until(lock, deadline, find)) {
-        fail_late(path_);
+    {
+        std::unique_lock lock{mutex_};
+        const auto find = [&] { return !resting_ && (place = find_free_reader()) != nullptr; };
+        if (!reader_back_.wait_until(lock, deadline, find)) {
+            fail_late(files_.database());
+        }
+        place->lent = true;
     }
     open(*place, deadline);
-    place->lent = true;
     return {*this, *place};
 }
 
@@ -135,30 +158,57 @@ connection_pool::slot* connection_pool::find_free_reader() noexcept {
 }
 
 void connection_pool::open(slot& place, clock::time_point deadline) {
-    if (!place.connection) {
-        if (identity_of(path_) != file_) {
-            store_connection::fail_moved(path_);
+    try {
+        if (&place == &writer_) {
+            writes_.lock(deadline);
+            connect(place, deadline);
+        } else if (!place.connection) {
+            // A fork waits for us already.
+            const borrowed exclusive = lend_writer(deadline, true);
+            connect(place, deadline);
         }
-        auto fresh =
-            std::make_unique<store_connection>(path_, database::opening::existing, deadline, stopping_);
-        configure_connection(fresh->raw());
-        place.connection = std::move(fresh);
+        // Four system calls: not for every request. They cannot be in time for all of them anyway.
+        if (const auto now = clock::now(); now >= place.next_check) {
+            files_.check_in_use();
+            place.next_check = now + between_checks;
+        }
+        place.connection->raw().wait_until(deadline);
+    } catch (...) {
+        give_back(place);
+        throw;
     }
-    place.connection->raw().wait_until(deadline);
+}
+
+void connection_pool::connect(slot& place, clock::time_point deadline) {
+    if (place.connection) {
+        return;
+    }
+    files_.check_before_opening();
+    auto fresh =
+        std::make_unique<store_connection>(files_, database::opening::existing, deadline, stopping_);
+    configure_connection(fresh->raw());
+    place.connection = std::move(fresh);
+    place.next_check = {};
 }
 
 void connection_pool::give_back(slot& place) noexcept {
     bool resting = false;
+    if (&place == &writer_) {
+        writes_.unlock();
+    }
     {
         const std::lock_guard lock{mutex_};
         place.lent = false;
         resting = resting_;
     }
+    if (resting) {
+        // Only one of those who wait for the writer may have it then.
+        writer_back_.notify_all();
+        all_back_.notify_all();
+        return;
+    }
     // One connection is for one of those who wait; more would only find that it has gone again.
     (&place == &writer_ ? writer_back_ : reader_back_).notify_one();
-    if (resting) {
-        all_back_.notify_all();
-    }
 }
 
 void connection_pool::rest() {
@@ -169,16 +219,44 @@ void connection_pool::rest() {
                                              [](const slot& each) { return each.lent; });
     };
     if (all_back_.wait_until(lock, clock::now() + fork_patience, all_back)) {
-        writer_.connection.reset();
-        for (slot& each : readers_) {
-            each.connection.reset();
-        }
+        close_all();
     }
     // Held until after the fork, so that the child does not inherit it in another thread's hands.
     lock.release();
 }
 
+/// The last connection of all empties the journal, if it may.
+void connection_pool::close_all() noexcept {
+    for (slot& each : readers_) {
+        if (each.connection) {
+            each.connection->raw().end_without_checkpoint();
+            each.connection.reset();
+        }
+    }
+    if (!writer_.connection) {
+        return;
+    }
+    try {
+        writes_.lock(clock::now() + closing_patience);
+    } catch (const database_error&) {
+        writer_.connection->raw().end_without_checkpoint();
+    }
+    writer_.connection.reset();
+    writes_.close();
+}
+
 void connection_pool::resume_in_parent() {
+    // At once: a program that is not ours and closes the database last deletes the journal.
+    if (!writer_.lent) {
+        const auto until = clock::now() + reopening_patience;
+        try {
+            writes_.lock(until);
+            connect(writer_, until);
+        } catch (const std::exception&) {
+            // the next request opens it, or tells why it cannot
+        }
+        writes_.unlock();
+    }
     resume_in_child();
     writer_back_.notify_all();
     reader_back_.notify_all();

@@ -6,10 +6,12 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <utility>
 
+#include <local/shm_guard.hpp>
 #include <local/store_connection.hpp>
+#include <local/store_files.hpp>
 #include <local/wake_map.hpp>
+#include <local/write_lock.hpp>
 
 namespace holdfast::engines::local {
 
@@ -21,15 +23,20 @@ namespace holdfast::engines::local {
 /// and opened again when they are next needed. A fork waits for requests that are running, for some
 /// seconds at most.
 ///
+/// Whoever writes, and whoever opens or closes a connection, has the `write_lock`.
+///
 /// Thread safety: all functions may be called from any thread.
 class connection_pool {
     struct slot {
         std::unique_ptr<store_connection> connection;
         bool lent{};
+        clock::time_point next_check;
     };
 
 public:
     static constexpr std::size_t most_readers = 3;
+    /// How often it is looked whether the files are still those that we opened.
+    static constexpr std::chrono::milliseconds between_checks{10};
 
     /// A connection that is ours until this goes.
     class borrowed {
@@ -46,15 +53,16 @@ public:
         slot& slot_;
     };
 
-    /// Opens the file, and prepares it as a store of this time base; `others` tells who else has it
-    /// open. Throws `database_error`.
-    connection_pool(std::string path, const time_base& base, wake_map& others,
+    /// Opens the files in `directory`, and prepares them as a store of this time base; `others` tells
+    /// who else has them open. Throws `database_error`, also when those others use other files.
+    connection_pool(const std::string& directory, const time_base& base, wake_map& others,
                     clock::time_point deadline, const std::atomic<bool>& stopping);
     connection_pool(const connection_pool&) = delete;
     connection_pool& operator=(const connection_pool&) = delete;
     ~connection_pool();
 
-    /// Both wait until the deadline, for their turn and later for SQLite. Throws `database_error`.
+    /// Both wait until the deadline, for their turn and later for SQLite. Throws `database_error`, also
+    /// when the files are not those that we opened any more.
     [[nodiscard]] borrowed writer(clock::time_point deadline);
     [[nodiscard]] borrowed reader(clock::time_point deadline);
 
@@ -65,14 +73,19 @@ public:
     void resume_in_child();
 
 private:
+    /// The slot is lent to the caller, and stays so unless this throws.
     void open(slot& place, clock::time_point deadline);
+    [[nodiscard]] borrowed lend_writer(clock::time_point deadline, bool while_resting);
+    void connect(slot& place, clock::time_point deadline);
+    void close_all() noexcept;
     [[nodiscard]] slot* find_free_reader() noexcept;
     void give_back(slot& place) noexcept;
 
-    const std::string path_;
+    store_files files_;
     const std::atomic<bool>& stopping_;
-    /// Device and inode of the file, to recognise it by.
-    std::pair<std::uint64_t, std::uint64_t> file_;
+    /// For who has the writer.
+    write_lock writes_;
+    std::shared_ptr<shm_guard> shm_;
     std::mutex mutex_;
     /// Each for those who want such a connection, and for a fork that waits for all of them.
     std::condition_variable writer_back_;

@@ -1,7 +1,4 @@
-#include <algorithm>
-#include <limits>
 #include <local/database.hpp>
-#include <thread>
 
 #include <sqlite3.h>
 
@@ -16,8 +13,13 @@ errc code_of(int result, bool stopping) {
             return stopping ? errc::shut_down : errc::store_unavailable;
         case SQLITE_FULL:
         case SQLITE_CANTOPEN:
+        case SQLITE_NOMEM:
             return errc::store_unavailable;
         case SQLITE_IOERR:
+            if (result == SQLITE_IOERR_SHMOPEN || result == SQLITE_IOERR_SHMSIZE ||
+                result == SQLITE_IOERR_SHMMAP) {
+                return errc::store_unavailable;  // before anything was written
+            }
             // It may have been the last write of a commit.
             return errc::outcome_unknown;
         case SQLITE_PERM:
@@ -38,29 +40,25 @@ std::string advice(int result, const std::string& path) {
             return "the disk is full; make room";
         case SQLITE_CORRUPT:
         case SQLITE_NOTADB:
-            return "the store is damaged, or not a store of holdfast's; end the programs that use it "
-                   "and "
-                   "delete " +
-                   path + " and " + path + "-wal (all locks in it are free then)";
+            return "the store is damaged, or not a store of holdfast's; stop every program that uses "
+                   "it "
+                   "first, then delete " +
+                   path + ", " + path + "-wal and " + path +
+                   "-shm (all locks in it are free then: never while one of them may be held)";
         default:
             return "the store cannot be used";
     }
 }
 
-}  // namespace
+int wait_for_lock(void* wait, int attempt) {
+    return static_cast<lock_wait*>(wait)->before_attempt(attempt) ? 1 : 0;
+}
 
-struct busy_wait {
-    static int handle(void* self, int attempt) {
-        return static_cast<database*>(self)->wait_a_little(attempt) ? 1 : 0;
-    }
-};
+}  // namespace
 
 database::database(const std::string& path, opening how, clock::time_point deadline,
                    const std::atomic<bool>& stopping)
-    : path_{path},
-      deadline_{deadline},
-      stopping_{stopping},
-      jitter_{static_cast<std::uint64_t>(clock::now().time_since_epoch().count()) | 1} {
+    : path_{path}, wait_{deadline, stopping} {
     const int flags = SQLITE_OPEN_READWRITE | (how == opening::existing ? 0 : SQLITE_OPEN_CREATE) |
                       SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_NOFOLLOW |
                       SQLITE_OPEN_EXRESCODE;
@@ -72,34 +70,13 @@ database::database(const std::string& path, opening how, clock::time_point deadl
         throw database_error{
             {code_of(result, false), path + ": " + advice(result, path) + " (" + reason + ")"}};
     }
-    ::sqlite3_busy_handler(handle_, &busy_wait::handle, this);
+    ::sqlite3_busy_handler(handle_, &wait_for_lock, &wait_);
+    int keep = 1;
+    ::sqlite3_file_control(handle_, "main", SQLITE_FCNTL_PERSIST_WAL, &keep);
 }
 
 database::~database() {
     ::sqlite3_close_v2(handle_);
-}
-
-/// Another process writes for some microseconds, as a rule: at first it is enough to step aside.
-bool database::wait_a_little(int attempt) noexcept {
-    constexpr int yields = 8;
-    const auto now = clock::now();
-    if (now >= deadline_ || stopping_.load(std::memory_order_relaxed)) {
-        return false;
-    }
-    if (attempt < yields) {
-        std::this_thread::yield();
-        return true;
-    }
-    const auto longest = std::min(std::chrono::microseconds{20} * (1 << std::min(attempt - yields, 5)),
-                                  std::chrono::microseconds{500});
-    jitter_ ^= jitter_ << 13;
-    jitter_ ^= jitter_ >> 7;
-    jitter_ ^= jitter_ << 17;
-    const auto pause =
-        longest / 2 + std::chrono::microseconds{static_cast<std::int64_t>(
-                          jitter_ % static_cast<std::uint64_t>(longest.count() / 2 + 1))};
-    std::this_thread::sleep_for(std::min<clock::duration>(pause, deadline_ - now));
-    return true;
 }
 
 void database::execute(const std::string& sql) {
@@ -133,10 +110,8 @@ std::int64_t database::last_row_id() const noexcept {
     return ::sqlite3_last_insert_rowid(handle_);
 }
 
-bool database::has_moved() const noexcept {
-    int moved = 0;
-    ::sqlite3_file_control(handle_, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
-    return moved != 0;
+void database::end_without_checkpoint() noexcept {
+    ::sqlite3_db_config(handle_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
 }
 
 bool database::in_transaction() const noexcept {
@@ -144,9 +119,15 @@ bool database::in_transaction() const noexcept {
 }
 
 void database::fail(int result) const {
-    const bool stopping = stopping_.load(std::memory_order_relaxed);
-    throw database_error{{code_of(result, stopping), path_ + ": " + advice(result, path_) + " (" +
-                                                         ::sqlite3_errmsg(handle_) + ")"}};
+    failure reason{code_of(result, wait_.stopping()),
+                   path_ + ": " + advice(result, path_) + " (" + ::sqlite3_errmsg(handle_) + ")"};
+    if ((result & 0xFF) == SQLITE_BUSY || (result & 0xFF) == SQLITE_LOCKED) {
+        throw database_busy{std::move(reason)};
+    }
+    if ((result & 0xFF) == SQLITE_FULL) {
+        throw database_full{std::move(reason)};
+    }
+    throw database_error{std::move(reason)};
 }
 
 statement::~statement() {

@@ -9,6 +9,7 @@
 
 #include <holdfast/clock.hpp>
 #include <holdfast/error.hpp>
+#include <local/lock_wait.hpp>
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -25,6 +26,18 @@ public:
 
 private:
     failure failure_;
+};
+
+/// Another process keeps the database locked.
+class database_busy : public database_error {
+public:
+    using database_error::database_error;
+};
+
+/// There is no room on the disk. Nothing was changed.
+class database_full : public database_error {
+public:
+    using database_error::database_error;
 };
 
 class database;
@@ -59,7 +72,10 @@ private:
     sqlite3_stmt* handle_{};
 };
 
-/// One connection. Thread safety: one thread at a time.
+/// One connection. SQLite keeps the files beside the database when the last connection closes: whoever
+/// finds them missing knows that somebody deleted them.
+///
+/// Thread safety: one thread at a time.
 class database {
 public:
     enum class opening : std::uint8_t { existing, create_if_missing };
@@ -73,32 +89,29 @@ public:
     ~database();
 
     /// Until when the following statements wait for other processes.
-    void wait_until(clock::time_point deadline) noexcept { deadline_ = deadline; }
+    void wait_until(clock::time_point deadline) noexcept { wait_.set_deadline(deadline); }
     void execute(const std::string& sql);
     /// Takes the write lock at once: a transaction that reads first and writes later may be refused
     /// for ever.
     void begin() { begin_.run(); }
     void commit() { commit_.run(); }
     void rollback() noexcept;
+    /// Empties the journal, which may be what fills the disk.
+    void make_room() { execute("PRAGMA wal_checkpoint(TRUNCATE)"); }
     [[nodiscard]] std::int64_t read_number(const std::string& sql);
     /// How many rows the last statement changed.
     [[nodiscard]] int changes() const noexcept;
     [[nodiscard]] std::int64_t last_row_id() const noexcept;
-    /// Whether the file was deleted or replaced since it was opened: others then use another store.
-    [[nodiscard]] bool has_moved() const noexcept;
+    /// Closing writes nothing: what would be written to is not ours any more.
+    void end_without_checkpoint() noexcept;
     [[nodiscard]] bool in_transaction() const noexcept;
     [[noreturn]] void fail(int result) const;
     [[nodiscard]] sqlite3* handle() const noexcept { return handle_; }
 
 private:
-    friend struct busy_wait;
-    bool wait_a_little(int attempt) noexcept;
-
     std::string path_;
     sqlite3* handle_{};
-    clock::time_point deadline_;
-    const std::atomic<bool>& stopping_;
-    std::uint64_t jitter_;
+    lock_wait wait_;
     statement begin_{*this, "BEGIN IMMEDIATE"};
     statement commit_{*this, "COMMIT"};
     statement rollback_{*this, "ROLLBACK"};

@@ -1,12 +1,14 @@
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <common/shortage.hpp>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <holdfast/error.hpp>
 #include <local/directory.hpp>
 #include <memory>
+#include <optional>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -28,9 +30,43 @@ std::string reason_text(int error) {
     return std::system_category().message(error);
 }
 
+/// Where the store of a user is that names none; nothing where that is unknown.
+std::optional<std::string> default_directory() {
+    const char* state = std::getenv("XDG_STATE_HOME");
+    const char* home = std::getenv("HOME");
+    if (state != nullptr && *state == '/') {
+        return std::string{state} + "/holdfast";
+    }
+    if (home != nullptr && *home == '/') {
+        return std::string{home} + "/.local/state/holdfast";
+    }
+    return std::nullopt;
+}
+
+/// An address to use instead.
+std::string usual_directory() {
+    const auto path = default_directory();
+    return path ? "local: alone means local:" + *path : "local:/path/of/a/directory";
+}
+
+/// A relative path would be another store in every working directory.
+[[noreturn]] void refuse_relative(const std::string& path) {
+    if (path.find("://") != std::string::npos) {
+        // Not repeated: it may hold a password.
+        failure{errc::bad_configuration,
+                "another address follows it; write that one alone, or local: and a directory"}
+            .raise("store local:");
+    }
+    const char* home = std::getenv("HOME");
+    const bool of_home = path.starts_with("~/") && home != nullptr && *home == '/';
+    const auto whole = of_home ? home + path.substr(1) : std::filesystem::absolute(path).string();
+    refuse(errc::bad_configuration, path,
+           "this means another store in every working directory; write the whole path: local:" + whole);
+}
+
 [[noreturn]] void refuse_creation(const std::string& path, const std::string& part, int error) {
     const bool forbidden = error == EACCES || error == EPERM || error == EROFS;
-    refuse(forbidden ? errc::unauthorised : errc::bad_configuration, path,
+    refuse(forbidden ? errc::unauthorised : refusal_for(error), path,
            "the directory cannot be created (" + part + ": " + reason_text(error) +
                "); create it yourself, or name another");
 }
@@ -68,8 +104,11 @@ void check_owner_and_mode(const std::string& path) {
                    std::to_string(::geteuid()) + "; name a directory of your own");
     }
     if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+        const bool sticky =
+            (status.st_mode & S_ISVTX) != 0;  // as /tmp: what is inside stays whose it is
         refuse(errc::bad_configuration, path,
-               "other users may write to the directory; run: chmod 700 " + path);
+               "other users may write to this directory; name one that only you may write to: " +
+                   (sticky ? "local:" + path + "/holdfast-" + user_name() : usual_directory()));
     }
 }
 
@@ -84,8 +123,9 @@ void check_ancestors(const std::string& path) {
         }
         if ((status.st_mode & S_IWOTH) != 0 && (status.st_mode & S_ISVTX) == 0) {
             refuse(errc::bad_configuration, path,
-                   "everybody may write to " + ancestor.string() + "; run: chmod o-w " +
-                       ancestor.string());
+                   "everybody may write to " + ancestor.string() +
+                       " and put another directory in place of this one; name one elsewhere: " +
+                       usual_directory());
         }
     }
 }
@@ -93,7 +133,8 @@ void check_ancestors(const std::string& path) {
 void check_filesystem(const std::string& path) {
     struct ::statfs status {};
     if (::statfs(path.c_str(), &status) != 0) {
-        refuse(errc::bad_configuration, path, "its filesystem cannot be told: " + reason_text(errno));
+        const int error = errno;
+        refuse(refusal_for(error), path, "its filesystem cannot be told: " + reason_text(error));
     }
     if (const auto kind = shared_filesystem(static_cast<std::uint32_t>(status.f_type))) {
         refuse(errc::guarantee_not_met, path,
@@ -112,19 +153,17 @@ std::string directory_of(std::string_view rest) {
     }
     std::string path{rest};
     if (path.empty()) {
-        const char* state = std::getenv("XDG_STATE_HOME");
-        const char* home = std::getenv("HOME");
-        if (state != nullptr && *state == '/') {
-            path = std::string{state} + "/holdfast";
-        } else if (home != nullptr && *home == '/') {
-            path = std::string{home} + "/.local/state/holdfast";
-        } else {
+        const auto usual = default_directory();
+        if (!usual) {
             refuse(
                 errc::bad_configuration, {},
                 "neither XDG_STATE_HOME nor HOME names a directory; write local:/path/of/a/directory");
         }
+        path = *usual;
     }
-    path = std::filesystem::absolute(path).string();
+    if (path.front() != '/') {
+        refuse_relative(path);
+    }
     while (path.size() > 1 && path.back() == '/') {
         path.pop_back();
     }
@@ -144,9 +183,9 @@ std::string prepare_directory(const std::string& path) {
     check_filesystem(result);
     if (::access(result.c_str(), R_OK | W_OK | X_OK) != 0) {
         const int error = errno;
-        refuse(
-            error == EACCES || error == EROFS ? errc::unauthorised : errc::bad_configuration, path,
-            "we may not write to the directory (" + reason_text(error) + "); run: chmod 700 " + path);
+        refuse(error == EACCES || error == EROFS ? errc::unauthorised : errc::bad_configuration, path,
+               "we may not write to the directory (" + reason_text(error) +
+                   "); name one that you may write to: " + usual_directory());
     }
     return result;
 }
@@ -154,16 +193,27 @@ std::string prepare_directory(const std::string& path) {
 void keep_private(const std::string& directory) {
     // Not opened: a process that closes a file loses the locks that SQLite has on it for others.
     const std::string database = directory + "/locks.db";
-    static_cast<void>(::mknod(database.c_str(), S_IFREG | 0600, 0));
+    if (::mknod(database.c_str(), S_IFREG | 0600, 0) != 0 && is_shortage(errno)) {
+        refuse(errc::store_unavailable, directory, "no file can be made: " + reason_text(errno));
+    }
     for (const std::string& path :
          {database, database + "-wal", database + "-shm", directory + "/wake"}) {
         struct ::stat status {};
-        const bool open_to_others = ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
-                                    (status.st_mode & (S_IRWXG | S_IRWXO)) != 0;
+        if (::lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) {
+            continue;
+        }
+        if (status.st_nlink > 1) {
+            refuse(errc::bad_configuration, directory,
+                   path +
+                       " has another name elsewhere (a hard link), under which others could use half "
+                       "of this store; stop every program that uses it, then delete the other name, or "
+                       "put a copy in place of this one");
+        }
+        const bool open_to_others = (status.st_mode & (S_IRWXG | S_IRWXO)) != 0;
         if (open_to_others && ::chmod(path.c_str(), 0600) != 0) {
             refuse(errc::bad_configuration, directory,
-                   "other users have access to " + path + " (" + reason_text(errno) +
-                       "); run: chmod 600 " + path);
+                   "other users have access to " + path + ", which cannot be changed (" +
+                       reason_text(errno) + "); name another directory: " + usual_directory());
         }
     }
 }

@@ -19,7 +19,8 @@ namespace holdfast::engines::local {
 
 /// Creates the store's file if it is missing, and takes from other users every right to it and to those
 /// that SQLite and we keep beside it: in a directory that they may look into they could read who holds
-/// what, and stop all writers by a lock. Throws `std::system_error` with `bad_configuration`.
+/// what, and stop all writers by a lock. Throws `std::system_error` with an `errc`, also when a file
+/// has another name (a hard link): in another directory it would be half of another store.
 void keep_private(const std::string& directory);
 
 /// The name of the filesystem with `statfs` type `f_type` if other hosts, or programs that forward

@@ -1,10 +1,14 @@
 #include <algorithm>
+#include <cerrno>
 #include <common/validate.hpp>
 #include <filesystem>
+#include <local/absent_store.hpp>
 #include <local/catalogue.hpp>
 #include <local/directory.hpp>
 #include <local/engine.hpp>
 #include <utility>
+
+#include <sys/stat.h>
 
 namespace holdfast::engines {
 
@@ -17,6 +21,8 @@ namespace {
 
 constexpr std::chrono::seconds opening_patience{10};
 constexpr std::chrono::seconds background_patience{2};
+/// So long may one block who must not, where there is no thread to do it for him.
+constexpr std::chrono::milliseconds moment{50};
 constexpr std::uint32_t grants_between_sweeps = 4096;
 constexpr std::chrono::seconds between_waiter_checks{1};
 /// So that one large batch does not keep all others from writing.
@@ -68,8 +74,8 @@ local_engine::local_engine(const std::string& directory, const client_identity& 
       address_{"local:" + directory},
       promises_{make_promises()},
       wake_map_{std::make_shared<wake_map>(directory + "/wake", self_)},
-      connections_{directory + "/locks.db", this_time_base(), *wake_map_,
-                   clock::now() + opening_patience, stopping_} {
+      connections_{directory, this_time_base(), *wake_map_, clock::now() + opening_patience,
+                   stopping_} {
     {
         const auto store = connections_.writer(clock::now() + opening_patience);
         store->leave_card(identity_, self_);
@@ -114,7 +120,11 @@ void local_engine::dispatch(Lines lines, call how, Reply blank, completion<Reply
     };
     const worker_pool::verdict taken = workers_.submit(how.deadline, std::move(job));
     lock.unlock();
-    if (taken != worker_pool::verdict::run) {
+    if (taken == worker_pool::verdict::no_thread) {
+        // A moment on the caller's thread rather than a lease that is not renewed.
+        const auto until = std::min<clock::time_point>(how.deadline, clock::now() + moment);
+        done(perform(place, until, std::move(blank), work));
+    } else if (taken != worker_pool::verdict::run) {
         job(taken);  // NOLINT(bugprone-use-after-move): a job that was not taken is still ours
     }
 }
@@ -125,7 +135,12 @@ Reply local_engine::perform(const call_order::ticket& place, clock::time_point d
     const call_order::turn turn{order_, place};
     try {
         if (order_.wait(place, deadline) && clock::now() < deadline) {
-            return work();
+            try {
+                return work(deadline);
+            } catch (const database_full&) {
+                connections_.writer(deadline)->raw().make_room();
+            }
+            return work(deadline);
         }
         set_error(blank, late());
     } catch (const database_error& error) {
@@ -150,8 +165,9 @@ void local_engine::acquire(acquire_request request, call how, completion<acquire
         return;
     }
     const auto line = line_of(request.name);
-    dispatch(line, how, acquire_reply{}, std::move(done),
-             [this, how, request = std::move(request)] { return acquire_now(request, how.deadline); });
+    dispatch(
+        line, how, acquire_reply{}, std::move(done),
+        [this, request = std::move(request)](auto deadline) { return acquire_now(request, deadline); });
 }
 
 acquire_reply local_engine::acquire_now(const acquire_request& request, clock::time_point deadline) {
@@ -200,7 +216,7 @@ void local_engine::renew(std::vector<renew_request> batch, call how,
         return;
     }
     dispatch(std::move(lines), how, std::move(blank), std::move(done),
-             [this, how, batch = std::move(batch)] { return renew_now(batch, how.deadline); });
+             [this, batch = std::move(batch)](auto deadline) { return renew_now(batch, deadline); });
 }
 
 std::vector<renew_reply> local_engine::renew_now(const std::vector<renew_request>& batch,
@@ -238,8 +254,9 @@ void local_engine::release(release_request request, call how, completion<release
         return;
     }
     const auto line = line_of(request.name);
-    dispatch(line, how, release_reply{}, std::move(done),
-             [this, how, request = std::move(request)] { return release_now(request, how.deadline); });
+    dispatch(
+        line, how, release_reply{}, std::move(done),
+        [this, request = std::move(request)](auto deadline) { return release_now(request, deadline); });
 }
 
 release_reply local_engine::release_now(const release_request& request, clock::time_point deadline) {
@@ -264,14 +281,15 @@ void local_engine::revoke(revoke_request request, call how, completion<revoke_re
         return;
     }
     const auto line = line_of(request.name);
-    dispatch(line, how, revoke_reply{}, std::move(done), [this, how, request = std::move(request)] {
-        revoke_reply reply = connections_.writer(how.deadline)->revoke(request);
-        if (reply.result == revoke_reply::outcome::revoked) {
-            wake_map_->announce(wake_map::key_of(request.name));
-            wake_map_->announce_revocation();
-        }
-        return reply;
-    });
+    dispatch(line, how, revoke_reply{}, std::move(done),
+             [this, request = std::move(request)](auto deadline) {
+                 revoke_reply reply = connections_.writer(deadline)->revoke(request);
+                 if (reply.result == revoke_reply::outcome::revoked) {
+                     wake_map_->announce(wake_map::key_of(request.name));
+                     wake_map_->announce_revocation();
+                 }
+                 return reply;
+             });
 }
 
 void local_engine::inspect(std::string name, call how, completion<inspect_reply> done) {
@@ -280,10 +298,11 @@ void local_engine::inspect(std::string name, call how, completion<inspect_reply>
         return;
     }
     const auto line = line_of(name);
-    dispatch(line, how, inspect_reply{}, std::move(done), [this, how, name = std::move(name)] {
-        const auto store = connections_.reader(how.deadline);
-        return inspect_reply{describe_name(*store, *wake_map_, self_, name), {}};
-    });
+    dispatch(line, how, inspect_reply{}, std::move(done),
+             [this, name = std::move(name)](auto deadline) {
+                 const auto store = connections_.reader(deadline);
+                 return inspect_reply{describe_name(*store, *wake_map_, self_, name), {}};
+             });
 }
 
 void local_engine::list(list_request request, call how, completion<list_reply> done) {
@@ -292,8 +311,8 @@ void local_engine::list(list_request request, call how, completion<list_reply> d
         return;
     }
     dispatch(std::vector<call_order::line>{}, how, list_reply{}, std::move(done),
-             [this, how, request = std::move(request)] {
-                 const auto store = connections_.reader(how.deadline);
+             [this, request = std::move(request)](auto deadline) {
+                 const auto store = connections_.reader(deadline);
                  return list_names(*store, *wake_map_, self_, request);
              });
 }
@@ -304,17 +323,16 @@ void local_engine::latch(latch_request request, call how, completion<latch_reply
         return;
     }
     const auto line = line_of(request.name);
-    dispatch(line, how, latch_reply{}, std::move(done),
-             [this, how, request = std::move(request)] { return latch_now(request, how.deadline); });
+    dispatch(
+        line, how, latch_reply{}, std::move(done),
+        [this, request = std::move(request)](auto deadline) { return latch_now(request, deadline); });
 }
 
 latch_reply local_engine::latch_now(const latch_request& request, clock::time_point deadline) {
-    latch_reply reply;
     if (request.what == latch_request::operation::read) {
-        reply.count = connections_.reader(deadline)->latch_count(request.name);
-        return reply;
+        return connections_.reader(deadline)->read_latch(request.name);
     }
-    reply = connections_.writer(deadline)->latch(request);
+    latch_reply reply = connections_.writer(deadline)->latch(request);
     if (request.what == latch_request::operation::count_down && reply.applied && reply.count == 0) {
         wake_map_->announce(wake_map::key_of(request.name));
     }
@@ -412,12 +430,28 @@ address_summary summarise_local(std::string_view rest) {
 }
 
 std::unique_ptr<engine> open_local(std::string_view rest, const client_identity& identity) {
-    const std::string directory = local::prepare_directory(local::directory_of(rest));
+    const std::string wanted = local::directory_of(rest);
+    const auto absent = [&](const std::string& path) {
+        // What may not be looked at is refused like everywhere else.
+        struct ::stat status {};
+        return identity.only_looks && ::lstat(path.c_str(), &status) != 0 && errno == ENOENT;
+    };
+    if (absent(wanted)) {
+        return local::make_absent_store(wanted, local::make_promises());
+    }
+    const std::string directory = local::prepare_directory(wanted);
+    if (absent(directory + "/locks.db")) {
+        return local::make_absent_store(directory, local::make_promises());
+    }
     local::keep_private(directory);
     try {
         return std::make_unique<local::local_engine>(directory, identity);
     } catch (const local::database_error& error) {
-        error.reason().raise("local:" + directory);
+        failure reason = error.reason();
+        if (reason.code == errc::outcome_unknown) {
+            reason.code = errc::store_unavailable;  // nothing was asked for yet
+        }
+        reason.raise("local:" + directory);
     }
 }
 

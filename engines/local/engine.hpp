@@ -21,6 +21,9 @@ namespace holdfast::engines::local {
 ///     locks.db   an SQLite database: who holds what, until when (see schema.hpp)
 ///     wake       shared memory: who waits for what (see wake_map.hpp)
 ///
+/// All files, those of SQLite beside the database too, stay the same while anybody has them open (see
+/// store_files.hpp).
+///
 /// Callers that may block do the work themselves; for others a pool of two threads does it. No
 /// descriptor survives an exec. A forked child must not use the engine, nor needs to destroy it.
 class local_engine final : public engine {

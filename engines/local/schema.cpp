@@ -94,7 +94,7 @@ void forget_earlier_boots(database& store, const std::string& base) {
         {errc::bad_configuration,
          path + " was used in a time namespace whose clock differs from ours: its holders would look "
                 "dead to us. Run all programs that share it in one time namespace, or name another "
-                "directory"}};
+                "directory; or stop every program that uses it, and delete it"}};
 }
 
 [[noreturn]] void refuse_other_boot(const std::string& path) {
@@ -144,12 +144,18 @@ void prepare_schema(database& store, const std::string& path, const time_base& b
     if (fresh) {
         create_tables(store);
         check_kind(store, path);
+        store.make_room();  // while there is some: where the journal fills the disk, the tables have
+                            // theirs
     }
     adopt(store, path, base, exclude_others);
 }
 
 void configure_connection(database& store) {
-    store.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA temp_store=MEMORY");
+    // With a limit the journal is emptied when the last connection closes: the next program that opens
+    // the store need not read it.
+    store.execute(
+        "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA temp_store=MEMORY; "
+        "PRAGMA journal_size_limit=4194304");
 }
 
 }  // namespace holdfast::engines::local

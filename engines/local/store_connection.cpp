@@ -11,8 +11,6 @@ namespace {
 using action = acquire_decision::action;
 
 constexpr std::int64_t remembered_revocations = 1024;
-/// How often it is looked whether the file is still the one at its path.
-constexpr std::chrono::milliseconds between_checks{10};
 
 acquire_reply granted(fencing_token token, std::uint32_t count) {
     return {acquire_reply::outcome::granted, token, count, {}, {}};
@@ -35,9 +33,14 @@ std::optional<acquire_reply> refusal(acquire_decision& decision) {
 
 }  // namespace
 
+store_connection::~store_connection() {
+    if (!files_.intact()) {
+        database_.end_without_checkpoint();
+    }
+}
+
 store_connection::acquired store_connection::acquire(const acquire_request& request,
                                                      std::span<const owner_id> dead) {
-    check_not_moved();
     transaction change{database_};
     // The clock is read with the write lock in hand: waiting for it must not eat into the lease, nor
     // let an expired hold look alive.
@@ -74,7 +77,6 @@ store_connection::acquired store_connection::acquire(const acquire_request& requ
 }
 
 std::optional<acquire_reply> store_connection::look_before_acquire(const acquire_request& request) {
-    check_not_moved();
     const auto now = clock::now();
     read_holds(request.name);
     std::erase_if(holds_, [&](const hold_record& hold) { return hold.expires <= now; });
@@ -83,7 +85,6 @@ std::optional<acquire_reply> store_connection::look_before_acquire(const acquire
 }
 
 void store_connection::renew(std::span<const renew_request> batch, std::span<renew_reply> replies) {
-    check_not_moved();
     {
         transaction change{database_};
         const auto now = clock::now();
@@ -138,7 +139,6 @@ bool store_connection::lingers(const release_request& request, clock::time_point
 }
 
 revoke_reply store_connection::revoke(const revoke_request& request) {
-    check_not_moved();
     transaction change{database_};
     const owner_bytes owner = to_bytes(request.owner);
     const auto token = static_cast<std::int64_t>(request.token.value);
@@ -163,25 +163,6 @@ revoke_reply store_connection::revoke(const revoke_request& request) {
     change.commit();
     reply.result = revoke_reply::outcome::revoked;
     return reply;
-}
-
-/// A system call: not for every request. It cannot be in time for all of them anyway.
-void store_connection::check_not_moved() {
-    const auto now = clock::now();
-    if (now < next_check_) {
-        return;
-    }
-    if (database_.has_moved()) {
-        fail_moved(path_);
-    }
-    next_check_ = now + between_checks;
-}
-
-void store_connection::fail_moved(const std::string& path) {
-    throw database_error{
-        {errc::store_error,
-         path + " was deleted or replaced while in use: others now lock in another file; make a "
-                "new client"}};
 }
 
 void store_connection::read_holds(std::string_view name) {
@@ -232,8 +213,9 @@ void store_connection::delete_hold(std::string_view name, const owner_id& owner)
 fencing_token store_connection::take_tokens(std::uint32_t count, fencing_token floor) {
     if (!last_token_) {
         throw database_error{
-            {errc::store_error, path_ + " has lost its token counter; end the programs that use it "
-                                        "and delete it"}};
+            {errc::store_error, files_.database() +
+                                    " has lost its token counter; stop every program that "
+                                    "uses it first, then delete it"}};
     }
     const fencing_token first = std::max(fencing_token{*last_token_ + 1}, floor);
     move_counter_to(first.value + count - 1);

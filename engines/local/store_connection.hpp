@@ -12,6 +12,7 @@
 #include <holdfast/engine.hpp>
 #include <local/database.hpp>
 #include <local/process.hpp>
+#include <local/store_files.hpp>
 
 namespace holdfast::engines::local {
 
@@ -31,13 +32,14 @@ struct seen_hold {
 /// Thread safety: one thread at a time.
 class store_connection {
 public:
-    store_connection(const std::string& path, database::opening how, clock::time_point deadline,
+    store_connection(const store_files& files, database::opening how, clock::time_point deadline,
                      const std::atomic<bool>& stopping)
-        : path_{path}, database_{path, how, deadline, stopping} {}
+        : files_{files}, database_{files.database(), how, deadline, stopping} {}
+    store_connection(const store_connection&) = delete;
+    store_connection& operator=(const store_connection&) = delete;
+    ~store_connection();
 
     [[nodiscard]] database& raw() noexcept { return database_; }
-    /// Throws: the file at `path` is not the one that was opened.
-    [[noreturn]] static void fail_moved(const std::string& path);
 
     struct acquired {
         acquire_reply reply;
@@ -52,7 +54,8 @@ public:
     [[nodiscard]] release_reply release(const release_request& request);
     [[nodiscard]] revoke_reply revoke(const revoke_request& request);
     [[nodiscard]] latch_reply latch(const latch_request& request);
-    [[nodiscard]] std::uint32_t latch_count(std::string_view name);
+    /// Its count and whether it is known.
+    [[nodiscard]] latch_reply read_latch(std::string_view name);
 
     /// The holds of one name that have not expired, in the order of their tokens.
     [[nodiscard]] std::vector<seen_hold> holders(std::string_view name);
@@ -69,7 +72,6 @@ public:
     void sweep(const process_ref& observer);
 
 private:
-    void check_not_moved();
     [[nodiscard]] bool lingers(const release_request& request, clock::time_point now);
     /// Into `holds_` and `last_token_`.
     void read_holds(std::string_view name);
@@ -81,15 +83,14 @@ private:
     void insert(const acquire_request& request, fencing_token token, clock::time_point now);
     void update(const acquire_request& request, const hold_record& hold);
     [[nodiscard]] seen_hold read_seen_hold(const statement& row) const;
-    [[nodiscard]] std::vector<std::int64_t> cards_of_the_dead(const process_ref& observer);
+    [[nodiscard]] std::vector<std::int64_t> superfluous_cards(const process_ref& observer);
     [[nodiscard]] bool is_marked(const latch_request& request);
     void mark(const latch_request& request);
-    void set_latch(const latch_request& request, clock::time_point now);
-    void write_latch_count(std::string_view name, std::uint32_t count);
+    void write_latch(std::string_view name, std::uint32_t count, clock::time_point expires);
+    void open_latch(std::string_view name);
 
-    const std::string path_;
+    const store_files& files_;
     database database_;
-    clock::time_point next_check_{};
     /// Kept between calls for its memory.
     std::vector<hold_record> holds_;
     std::optional<std::uint64_t> last_token_;
@@ -135,7 +136,7 @@ private:
     statement select_latch_{database_, "SELECT count FROM latch WHERE name = ?1 AND expires > ?2"};
     statement set_latch_{database_, "INSERT OR REPLACE INTO latch VALUES(?1, ?2, ?3)"};
     statement count_latch_{database_, "UPDATE latch SET count = ?2 WHERE name = ?1"};
-    statement delete_latch_{database_, "DELETE FROM latch WHERE name = ?1"};
+    statement forget_latches_{database_, "DELETE FROM latch WHERE expires <= ?1"};
     statement select_mark_{database_, "SELECT 1 FROM latch_mark WHERE request = ?1 AND name = ?2"};
     statement insert_mark_{database_, "INSERT INTO latch_mark(request, name) VALUES(?1, ?2)"};
     statement trim_marks_{database_, "DELETE FROM latch_mark WHERE sequence <= ?1"};

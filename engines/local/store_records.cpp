@@ -10,7 +10,8 @@ namespace holdfast::engines::local {
 namespace {
 
 constexpr std::int64_t remembered_latch_requests = 4096;
-constexpr std::int64_t remembered_clients = 4096;
+/// Of idle clients whose processes nobody here can see. All others go when they end, and no sooner.
+constexpr std::size_t remembered_clients = 4096;
 
 }  // namespace
 
@@ -31,7 +32,6 @@ std::vector<seen_hold> store_connection::holders(std::string_view name) {
 
 void store_connection::scan(std::string_view first, std::string_view prefix,
                             const std::function<bool(seen_hold&&)>& more) {
-    check_not_moved();
     // The row of the token counter has the empty name.
     constexpr std::string_view before_all_names{"\0", 1};
     const statement_use use{select_seen_};
@@ -93,9 +93,6 @@ void store_connection::leave_card(const client_identity& identity, const process
         .bind(7, static_cast<std::int64_t>(process.start_time))
         .bind(8, static_cast<std::int64_t>(process.pid_namespace))
         .run();
-    const std::int64_t newest = database_.last_row_id();
-    statement trim{database_, "DELETE FROM client WHERE sequence <= ?1"};
-    trim.bind(1, newest - remembered_clients).run();
     change.commit();
 }
 
@@ -108,47 +105,57 @@ void store_connection::take_card_back(const owner_id& client) {
 }
 
 void store_connection::sweep(const process_ref& observer) {
-    const std::vector<std::int64_t> ended = cards_of_the_dead(observer);
+    const std::vector<std::int64_t> ended = superfluous_cards(observer);
     transaction change{database_};
     const std::int64_t now = to_number(clock::now());
     statement holds{database_, "DELETE FROM hold WHERE expires <= ?1"};
     holds.bind(1, now).run();
-    statement latches{database_, "DELETE FROM latch WHERE expires <= ?1"};
-    latches.bind(1, now).run();
-    statement remove{database_, "DELETE FROM client WHERE sequence = ?1"};
+    forget_latches_.bind(1, now).run();
+    // One that we could not see may hold something by now.
+    statement remove{database_,
+                     "DELETE FROM client WHERE sequence = ?1 AND "
+                     "id NOT IN (SELECT substr(owner, 1, 16) FROM hold WHERE name <> x'')"};
     for (const std::int64_t sequence : ended) {
         remove.bind(1, sequence).run();
     }
     change.commit();
 }
 
-std::vector<std::int64_t> store_connection::cards_of_the_dead(const process_ref& observer) {
-    std::vector<std::int64_t> ended;
+std::vector<std::int64_t> store_connection::superfluous_cards(const process_ref& observer) {
+    std::vector<std::int64_t> superfluous;
+    std::size_t unseen = 0;
+    // The token counter's row must stay out: `substr` of its empty owner is NULL, and nothing is NOT IN
+    // a set with NULL.
     statement idle{database_,
                    "SELECT sequence, pid, start_time, pid_namespace FROM client "
-                   "WHERE id NOT IN (SELECT substr(owner, 1, 16) FROM hold)"};
+                   "WHERE id NOT IN (SELECT substr(owner, 1, 16) FROM hold WHERE name <> x'') ORDER BY "
+                   "sequence DESC"};
     while (idle.step()) {
         const process_ref process{idle.number(1), static_cast<std::uint64_t>(idle.number(2)),
                                   static_cast<std::uint64_t>(idle.number(3))};
-        if (liveness_of(process, observer) == liveness::dead) {
-            ended.push_back(idle.number(0));
+        const liveness state = liveness_of(process, observer);
+        unseen += state == liveness::unknown ? 1 : 0;
+        if (state == liveness::dead || (state == liveness::unknown && unseen > remembered_clients)) {
+            superfluous.push_back(idle.number(0));
         }
     }
-    return ended;
+    return superfluous;
 }
 
-std::uint32_t store_connection::latch_count(std::string_view name) {
-    check_not_moved();
+latch_reply store_connection::read_latch(std::string_view name) {
     const statement_use use{select_latch_};
-    select_latch_.bind(1, name).bind(2, to_number(clock::now()));
-    return select_latch_.step() ? static_cast<std::uint32_t>(select_latch_.number(0)) : 0;
+    latch_reply reply;
+    reply.known = select_latch_.bind(1, name).bind(2, to_number(clock::now())).step();
+    if (reply.known) {
+        reply.count = static_cast<std::uint32_t>(select_latch_.number(0));
+    }
+    return reply;
 }
 
 latch_reply store_connection::latch(const latch_request& request) {
     const bool sets = request.what == latch_request::operation::set;
     transaction change{database_};
-    latch_reply reply;
-    reply.count = latch_count(request.name);
+    latch_reply reply = read_latch(request.name);
     if (is_marked(request)) {
         reply.applied = true;
         return reply;
@@ -157,13 +164,16 @@ latch_reply store_connection::latch(const latch_request& request) {
         return reply;
     }
     mark(request);
-    reply.applied = true;
+    reply.applied = reply.known = true;
     if (sets) {
-        set_latch(request, clock::now());
+        write_latch(request.name, request.count, clock::now() + request.lifetime);
         reply.count = request.count;
+    } else if (reply.count > request.count) {
+        reply.count -= request.count;
+        count_latch_.bind(1, request.name).bind(2, std::int64_t{reply.count}).run();
     } else {
-        reply.count -= std::min(reply.count, request.count);
-        write_latch_count(request.name, reply.count);
+        reply.count = 0;
+        open_latch(request.name);
     }
     change.commit();
     return reply;
@@ -189,19 +199,17 @@ void store_connection::mark(const latch_request& request) {
     trim_marks_.bind(1, database_.last_row_id() - remembered_latch_requests).run();
 }
 
-void store_connection::set_latch(const latch_request& request, clock::time_point now) {
-    set_latch_.bind(1, request.name)
-        .bind(2, std::int64_t{request.count})
-        .bind(3, to_number(now + request.lifetime))
-        .run();
+void store_connection::write_latch(std::string_view name, std::uint32_t count,
+                                   clock::time_point expires) {
+    set_latch_.bind(1, name).bind(2, std::int64_t{count}).bind(3, to_number(expires)).run();
 }
 
-void store_connection::write_latch_count(std::string_view name, std::uint32_t count) {
-    if (count == 0) {
-        delete_latch_.bind(1, name).run();
-    } else {
-        count_latch_.bind(1, name).bind(2, std::int64_t{count}).run();
-    }
+/// A latch that opened stays as a row that counts zero. Those that are over go here: a program that
+/// uses latches only is never granted anything, and sweeps follow grants.
+void store_connection::open_latch(std::string_view name) {
+    const auto now = clock::now();
+    forget_latches_.bind(1, to_number(now)).run();
+    write_latch(name, 0, now + opened_latch_known);
 }
 
 }  // namespace holdfast::engines::local

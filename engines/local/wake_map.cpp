@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <common/shortage.hpp>
 #include <common/standard_streams.hpp>
 #include <holdfast/error.hpp>
 #include <holdfast/owner.hpp>
@@ -21,11 +23,17 @@ namespace {
 
 constexpr std::size_t sequences = 1024;
 constexpr std::size_t places = 1024;
-constexpr std::uint64_t magic = 0x31'77'66'6C'6F'68ULL;  // "holfw1", and the layout's version
+constexpr std::uint64_t magic = 0x32'77'66'6C'6F'68ULL;  // "holfw2", and the layout's version
 
 /// Values of an entry's key that are no key.
 constexpr std::uint64_t free_entry = 0;
 constexpr std::uint64_t reserved_entry = 1;
+
+/// More than ever wait without an entry.
+constexpr std::uint32_t very_many = 1U << 20;
+
+/// Until it is looked again whether a file that was cut short can be made longer.
+constexpr std::chrono::milliseconds between_attempts{100};
 
 /// A waiter that found no entry: it is not counted, but always woken.
 constexpr std::size_t no_place = places;
@@ -42,8 +50,26 @@ struct waiter {
     word64 pid;
 };
 
-[[noreturn]] void refuse(const std::string& path, const std::string& reason) {
-    failure{errc::bad_configuration, reason}.raise(path);
+/// Zero, or the error. Takes the space now: a write to a mapped hole of a full disk would kill the
+/// process.
+int reserve_space(int file, std::size_t size) noexcept {
+    struct ::stat status {};
+    if (::fstat(file, &status) != 0) {
+        return errno;
+    }
+    return status.st_size >= static_cast<off_t>(size)
+               ? 0
+               : ::posix_fallocate(file, 0, static_cast<off_t>(size));
+}
+
+bool is_file(int file) noexcept {
+    struct ::stat status {};
+    return ::fstat(file, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+[[noreturn]] void refuse(const std::string& path, const std::string& action, int error) {
+    failure{refusal_for(error), "it cannot be " + action + ": " + std::system_category().message(error)}
+        .raise(path);
 }
 
 [[noreturn]] void refuse_to_wait(const std::string& path, int error) {
@@ -72,6 +98,7 @@ int share_patiently(int file) noexcept {
 
 struct wake_map::layout {
     word64 magic;
+    word64 files;
     word32 word;
     word32 revocations;
     /// No entry from here on was ever used.
@@ -87,30 +114,31 @@ wake_map::wake_map(const std::string& path, const process_ref& self)
     file_ = keep_off_standard_streams(
         ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (file_ < 0) {
-        refuse(path, "it cannot be opened: " + std::system_category().message(errno));
+        refuse(path, "opened", errno);
     }
-    const auto give_up = [&](const std::string& reason) {
+    const auto give_up = [&](const std::string& action, int error) {
         ::close(file_);
-        refuse(path, reason);
+        refuse(path, action, error);
     };
-    const auto share = [&] {
-        if (const int error = share_patiently(file_); error != 0) {
-            ::close(file_);
-            refuse_to_wait(path, error);
-        }
-    };
+    if (!is_file(file_)) {
+        ::close(file_);
+        failure{errc::bad_configuration, "this is not a file; delete it"}.raise(path);
+    }
     // Everybody who has the store open shares this lock. Whoever gets it alone is the first after all
     // others left, and clears what they left behind.
     const bool alone = ::flock(file_, LOCK_EX | LOCK_NB) == 0;
     if (!alone) {
-        share();
+        if (const int error = share_patiently(file_); error != 0) {
+            ::close(file_);
+            refuse_to_wait(path, error);
+        }
     }
-    if (const std::string reason = reserve_space(file_); !reason.empty()) {
-        give_up(reason);
+    if (const int error = reserve_space(file_, sizeof(layout)); error != 0) {
+        give_up("written", error);
     }
     void* memory = ::mmap(nullptr, sizeof(layout), PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
     if (memory == MAP_FAILED) {
-        give_up("it cannot be mapped: " + std::system_category().message(errno));
+        give_up("mapped", errno);
     }
     map_ = static_cast<layout*>(memory);
     if (alone) {
@@ -119,9 +147,12 @@ wake_map::wake_map(const std::string& path, const process_ref& self)
     std::uint64_t expected = 0;
     if (!map_->magic.compare_exchange_strong(expected, magic) && expected != magic) {
         ::munmap(memory, sizeof(layout));
-        give_up("another version of holdfast uses it; end the programs that use it");
+        ::close(file_);
+        failure{
+            errc::bad_configuration,
+            "another version of holdfast uses it, or it is damaged; stop every program that uses it"}
+            .raise(path);
     }
-    share();
 }
 
 bool wake_map::exclude_others() noexcept {
@@ -136,6 +167,7 @@ void wake_map::let_others_in() {
 
 void wake_map::clear() noexcept {
     map_->magic.store(magic);
+    map_->files.store(0);
     map_->used.store(0);
     map_->overflow.store(0);
     for (waiter& entry : map_->waiters) {
@@ -143,18 +175,26 @@ void wake_map::clear() noexcept {
     }
 }
 
-std::string wake_map::reserve_space(int file) {
+bool wake_map::reachable() const noexcept {
     struct ::stat status {};
-    if (::fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
-        return "this is not a file; delete it";
+    if (::fstat(file_, &status) == 0 && status.st_size >= static_cast<off_t>(sizeof(layout))) {
+        return true;
     }
-    if (status.st_size >= static_cast<off_t>(sizeof(layout))) {
-        return {};
+    if (::posix_fallocate(file_, 0, sizeof(layout)) != 0) {
+        return false;
     }
-    // A write to a mapped hole of a full disk would kill the process: take the space now.
-    const int error = ::posix_fallocate(file, 0, sizeof(layout));
-    return error == 0 ? std::string{}
-                      : "it cannot be written: " + std::system_category().message(error);
+    // Nobody knows any more who waits: from now on all are always woken.
+    map_->overflow.fetch_add(very_many);
+    return true;
+}
+
+std::uint64_t wake_map::files() const noexcept {
+    return reachable() ? map_->files.load() : 0;
+}
+
+bool wake_map::agree_on_files(std::uint64_t mark) noexcept {
+    std::uint64_t said = 0;
+    return reachable() && (map_->files.compare_exchange_strong(said, mark) || said == mark);
 }
 
 wake_map::~wake_map() {
@@ -172,6 +212,9 @@ std::uint64_t wake_map::key_of(std::string_view name) noexcept {
 }
 
 std::size_t wake_map::add_waiter(std::uint64_t key) noexcept {
+    if (!reachable()) {
+        return no_place;
+    }
     for (std::size_t place = 0; place < places; ++place) {
         waiter& entry = map_->waiters[place];
         std::uint64_t expected = free_entry;
@@ -195,6 +238,9 @@ std::size_t wake_map::add_waiter(std::uint64_t key) noexcept {
 }
 
 void wake_map::remove_waiter(std::size_t place) noexcept {
+    if (!reachable()) {
+        return;
+    }
     if (place == no_place) {
         map_->overflow.fetch_sub(1);
     } else {
@@ -202,9 +248,17 @@ void wake_map::remove_waiter(std::size_t place) noexcept {
     }
 }
 
+std::size_t wake_map::used_places() const noexcept {
+    return std::min<std::size_t>(map_->used.load(), places);
+}
+
 std::uint32_t wake_map::count_waiters(std::uint64_t key) const noexcept {
+    return reachable() ? count(key) : 0;
+}
+
+std::uint32_t wake_map::count(std::uint64_t key) const noexcept {
     std::uint32_t count = 0;
-    const std::uint32_t used = map_->used.load();
+    const std::size_t used = used_places();
     for (std::size_t place = 0; place < used; ++place) {
         count += map_->waiters[place].key.load() == key ? 1 : 0;
     }
@@ -212,8 +266,11 @@ std::uint32_t wake_map::count_waiters(std::uint64_t key) const noexcept {
 }
 
 std::uint32_t wake_map::count_other_waiters(std::uint64_t key) const noexcept {
+    if (!reachable()) {
+        return 0;
+    }
     std::uint32_t count = 0;
-    const std::uint32_t used = map_->used.load();
+    const std::size_t used = used_places();
     for (std::size_t place = 0; place < used; ++place) {
         const waiter& entry = map_->waiters[place];
         const bool other =
@@ -234,7 +291,10 @@ std::optional<process_ref> wake_map::process_at(std::size_t place, std::uint64_t
 }
 
 void wake_map::forget_dead_waiters() noexcept {
-    const std::uint32_t used = map_->used.load();
+    if (!reachable()) {
+        return;
+    }
+    const std::size_t used = used_places();
     for (std::size_t place = 0; place < used; ++place) {
         word64& key = map_->waiters[place].key;
         std::uint64_t seen = key.load();
@@ -263,14 +323,17 @@ void wake_map::forget_dead_waiters() noexcept {
 }
 
 std::uint32_t wake_map::sequence(std::uint64_t key) const noexcept {
-    return map_->sequence[key % sequences].load();
+    return reachable() ? map_->sequence[key % sequences].load() : 0;
 }
 
 bool wake_map::anybody_waits(std::uint64_t key) const noexcept {
-    return map_->overflow.load() > 0 || count_waiters(key) > 0;
+    return map_->overflow.load() > 0 || count(key) > 0;
 }
 
 void wake_map::announce(std::uint64_t key) noexcept {
+    if (!reachable()) {
+        return;
+    }
     map_->sequence[key % sequences].fetch_add(1);
     if (anybody_waits(key)) {
         wake_sleepers();
@@ -278,23 +341,33 @@ void wake_map::announce(std::uint64_t key) noexcept {
 }
 
 std::uint32_t wake_map::revocations() const noexcept {
-    return map_->revocations.load();
+    return reachable() ? map_->revocations.load() : 0;
 }
 
 void wake_map::announce_revocation() noexcept {
+    if (!reachable()) {
+        return;
+    }
     map_->revocations.fetch_add(1);
     wake_sleepers();
 }
 
 std::uint32_t wake_map::word() const noexcept {
-    return map_->word.load();
+    return reachable() ? map_->word.load() : 0;
 }
 
 void wake_map::sleep(std::uint32_t seen) const noexcept {
+    if (!reachable()) {
+        std::this_thread::sleep_for(between_attempts);
+        return;
+    }
     threading::sleep_while(&map_->word, seen, threading::reach::host);
 }
 
 void wake_map::wake_sleepers() noexcept {
+    if (!reachable()) {
+        return;
+    }
     if (!threading::planted("sleepers are woken for the same word")) {
         map_->word.fetch_add(1);
     }

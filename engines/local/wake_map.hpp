@@ -21,13 +21,17 @@ namespace holdfast::engines::local {
 ///
 /// Both steps on either side are in one total order, so at least one side sees the other.
 ///
+/// The memory is only a help: whatever stands in it (another program may write to the file), nobody
+/// crashes or gets a lock by it. Who sleeps is then woken late.
+///
 /// A process that is killed leaves its entries behind. They cost a system call per release, until
 /// `forget_dead_waiters` finds them.
 ///
 /// Thread safety: all functions may be called from any thread.
 class wake_map {
 public:
-    /// Maps the file, creating it if needed. Throws `std::system_error` with an `errc`.
+    /// Maps the file, creating it if needed. Whoever has it first keeps others out until
+    /// `let_others_in`. Throws `std::system_error` with an `errc`.
     wake_map(const std::string& path, const process_ref& self);
     wake_map(const wake_map&) = delete;
     wake_map& operator=(const wake_map&) = delete;
@@ -38,6 +42,11 @@ public:
     [[nodiscard]] bool exclude_others() noexcept;
     /// Throws `std::system_error` with an `errc`.
     void let_others_in();
+
+    /// What stands for the files that those who have the store open use; 0 while nobody has said.
+    [[nodiscard]] std::uint64_t files() const noexcept;
+    /// Says it if nobody has. False if others use other files.
+    [[nodiscard]] bool agree_on_files(std::uint64_t mark) noexcept;
 
     /// What stands for a name here. Different names may share one; that costs a needless wake-up.
     [[nodiscard]] static std::uint64_t key_of(std::string_view name) noexcept;
@@ -63,7 +72,11 @@ public:
 private:
     struct layout;
 
-    [[nodiscard]] static std::string reserve_space(int file);
+    /// False when the file was cut short, and cannot be made longer: then the memory must not be
+    /// touched.
+    [[nodiscard]] bool reachable() const noexcept;
+    [[nodiscard]] std::size_t used_places() const noexcept;
+    [[nodiscard]] std::uint32_t count(std::uint64_t key) const noexcept;
     void clear() noexcept;
     [[nodiscard]] std::optional<process_ref> process_at(std::size_t place,
                                                         std::uint64_t key) const noexcept;

@@ -105,6 +105,27 @@ TEST_F(local_cold, on_a_full_disk_nothing_new_is_granted_until_there_is_room) {
         "wuww");
 }
 
+TEST_F(local_cold, a_disk_that_is_smaller_than_the_journal_grows_is_enough) {
+    HOLDFAST_EXPECT_SAID(
+        in_a_child([&](const line& talk) {
+            if (!mount_memory(base_.path(), "size=1m,mode=700")) {
+                talk.say(not_allowed);
+                return;
+            }
+            for (int program = 0; program < 2; ++program) {
+                const auto store = open_local(base_.path(), who_);
+                failure last;
+                for (int count = 0; !last && count < 1000; ++count) {
+                    last = acquire(*store, exclusive("stock", owner_of(who_))).error;
+                    last =
+                        last ? last : release(*store, {.name = "stock", .owner = owner_of(who_)}).error;
+                }
+                talk.say(letter_of(last));
+            }
+        }),
+        "ww");
+}
+
 TEST_F(local_cold, on_a_disk_that_is_too_small_it_is_refused) {
     HOLDFAST_EXPECT_SAID(
         in_a_child([&](const line& talk) {

@@ -29,8 +29,21 @@ TEST(local_directory, the_default_is_in_the_state_directory_of_the_user) {
     EXPECT_EQ(refusal_of([] { return directory_of(""); }).code, errc::bad_configuration);
 }
 
-TEST(local_directory, a_relative_path_is_made_absolute_and_nothing_else_is_expanded) {
-    EXPECT_EQ(directory_of("~/$HOME//"), std::filesystem::current_path().string() + "/~/$HOME");
+TEST(local_directory, a_relative_path_is_refused_with_the_whole_one) {
+    const auto here = std::filesystem::current_path().string();
+    const auto advice = [](const std::string& path) {
+        const failure refused = refusal_of([&] { return directory_of(path); });
+        EXPECT_EQ(refused.code, errc::bad_configuration);
+        return refused.detail;
+    };
+    EXPECT_NE(advice("here").find("local:" + here + "/here"), std::string::npos);
+    EXPECT_NE(advice("./here").find("local:" + here), std::string::npos);
+    ::setenv("HOME", "/home/alice", 1);
+    EXPECT_NE(advice("~/locks").find("local:/home/alice/locks"), std::string::npos);
+}
+
+TEST(local_directory, nothing_in_a_path_is_expanded) {
+    EXPECT_EQ(directory_of("/~/$HOME//"), "/~/$HOME");
 }
 
 TEST(local_directory, missing_directories_are_created_for_us_alone) {
@@ -41,14 +54,20 @@ TEST(local_directory, missing_directories_are_created_for_us_alone) {
     EXPECT_EQ(status.st_mode & 0777U, 0700U);
 }
 
-TEST(local_directory, a_directory_that_others_may_write_to_is_refused_with_the_fix) {
+TEST(local_directory, a_directory_that_others_may_write_to_is_refused_with_another_to_use) {
+    ::setenv("HOME", "/home/alice", 1);
     const temporary_directory base;
     for (const mode_t mode : {0770U, 0702U, 0777U}) {
         ::chmod(base.path().c_str(), mode);
         const failure refused = refusal_of_directory(base.path());
         EXPECT_EQ(refused.code, errc::bad_configuration);
-        EXPECT_NE(refused.detail.find("chmod 700 " + base.path()), std::string::npos);
+        EXPECT_EQ(refused.detail.find("chmod"), std::string::npos);
+        EXPECT_NE(refused.detail.find("local: alone means local:/home/alice"), std::string::npos);
     }
+    ::chmod(base.path().c_str(), 01777);  // as /tmp
+    const auto advised = base.path() + "/holdfast-" + local::user_name();
+    EXPECT_NE(refusal_of_directory(base.path()).detail.find("local:" + advised), std::string::npos);
+    EXPECT_EQ(prepare_directory(advised), advised);
 }
 
 TEST(local_directory, a_directory_inside_one_that_everybody_may_write_to_is_refused) {

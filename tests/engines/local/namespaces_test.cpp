@@ -20,6 +20,7 @@ constexpr char not_allowed = '-';
 constexpr char opened_granted = 'g';
 constexpr char opened_busy = 'b';
 constexpr char refused_configuration = 'c';
+constexpr char refused_for_now = 'u';
 constexpr char refused_otherwise = 'o';
 
 bool enter(int spaces) {
@@ -43,19 +44,20 @@ char ask(const std::string& path) {
     try {
         const auto store = open_local(path, who);
         const auto reply = acquire(*store, exclusive("stock", owner_of(who), 1h));
-        return reply.result == granted ? opened_granted : opened_busy;
+        return reply.result == granted                       ? opened_granted
+               : reply.error.code == errc::store_unavailable ? refused_for_now
+               : reply.error                                 ? refused_otherwise
+                                                             : opened_busy;
     } catch (const std::system_error& error) {
         std::fprintf(stderr, "guest: %s\n", error.what());
+        if (error.code() == errc::store_unavailable) {
+            return refused_for_now;
+        }
         return error.code() == errc::bad_configuration ? refused_configuration : refused_otherwise;
     }
 }
 
-/// What `work` finds in a child of this one: a new namespace for pids or time begins there.
-char in_a_child(const std::function<char()>& work) {
-    const other_process inner{[&](const line& talk) { talk.say(work()); }};
-    return inner.talk().hear();
-}
-
+/// A new namespace for pids or time begins in the next child.
 char in_shifted_time(const std::string& offsets, const std::function<char()>& work) {
     if (!enter(CLONE_NEWTIME) || !write_file("/proc/self/timens_offsets", offsets)) {
         return not_allowed;
@@ -181,6 +183,23 @@ TEST_F(local_namespaces, with_the_proc_of_another_pid_namespace_a_living_holder_
                                });
                            }),
                            opened_busy);
+}
+
+TEST_F(local_namespaces, on_a_full_disk_it_is_unavailable) {
+    const auto on_a_disk_of = [&](int kilobytes) {
+        return guest([&] {
+            const std::string size = "mode=0700,size=" + std::to_string(kilobytes) + "k";
+            if (!enter_mounts() || ::mount("t", store_.c_str(), "tmpfs", 0, size.c_str()) != 0) {
+                return not_allowed;
+            }
+            return ask(store_);
+        });
+    };
+    HOLDFAST_EXPECT_ANSWER(on_a_disk_of(16), refused_for_now);
+    for (const int kilobytes : {4, 32, 48, 64, 72, 80, 96, 112, 128}) {
+        const char answer = on_a_disk_of(kilobytes);
+        EXPECT_TRUE(answer == refused_for_now || answer == opened_granted) << kilobytes << answer;
+    }
 }
 
 TEST_F(local_namespaces, many_who_open_a_store_of_an_earlier_boot_at_once_are_all_let_in) {

@@ -1,5 +1,13 @@
 // Several processes on one store. Children are forked before the parent opens an engine.
 #include <atomic>
+#include <fstream>
+#include <iterator>
+#include <local/connection_pool.hpp>
+#include <local/transaction.hpp>
+#include <thread>
+#include <vector>
+
+#include <fcntl.h>
 
 #include "support.hpp"
 
@@ -31,6 +39,16 @@ protected:
             }
             static_cast<void>(talk.hear());
         });
+    }
+
+    /// As SQLite finds out, whoever else has locked it in the same process.
+    [[nodiscard]] bool takes_itself_for_the_first() const {
+        const int file = ::open((base_.path() + "/locks.db-shm").c_str(), O_RDWR | O_CLOEXEC);
+        struct ::flock range {};
+        range.l_type = F_WRLCK;
+        range.l_start = 128;
+        range.l_len = 1;
+        return ::fcntl(file, F_GETLK, &range) == 0 && range.l_type == F_UNLCK;
     }
 
     const temporary_directory base_;
@@ -290,6 +308,69 @@ TEST_F(local_processes, a_holder_that_died_before_it_was_watched_is_noticed_at_o
     counter hints;
     const auto watch = store->watch("stock", lock_kind::mutex, [&] { hints.add(); });
     EXPECT_TRUE(hints.reaches(1));
+}
+
+/// One that opens a connection needs the writer for that, and a fork waits for it.
+TEST_F(local_processes, a_fork_does_not_stop_those_whom_it_waits_for) {
+    constexpr auto time_to_begin = 50ms;  // too short a time hides the mistake, and nothing else
+    const std::atomic<bool> stopping{false};
+    local::wake_map wakes{base_.path() + "/wake", local::this_process()};
+    local::connection_pool pool{base_.path(), local::this_time_base(), wakes, clock::now() + patience,
+                                stopping};
+    std::future<bool> reads;
+    std::future<void> forks;
+    {
+        const auto writer = pool.writer(clock::now() + patience);
+        reads = std::async(std::launch::async, [&] {
+            return pool.reader(clock::now() + patience)->holders("stock").empty();
+        });
+        EXPECT_EQ(reads.wait_for(time_to_begin), std::future_status::timeout) << "it needs the writer";
+        forks = std::async(std::launch::async, [&] {
+            pool.rest();
+            pool.resume_in_parent();
+        });
+        EXPECT_EQ(forks.wait_for(time_to_begin), std::future_status::timeout) << "both are at work";
+    }
+    EXPECT_EQ(forks.wait_for(2s), std::future_status::ready);
+    EXPECT_TRUE(reads.get());
+}
+
+/// A backup or a checksum of its own directory: closing a file drops all of SQLite's locks on it.
+TEST_F(local_processes, a_program_that_reads_the_files_of_its_store_lets_no_second_writer_in) {
+    const other_process other{[this](const line& talk) {
+        const auto who = identity("child");
+        const auto store = open_local(base_.path(), who);
+        talk.say('o');
+        static_cast<void>(talk.hear());
+        talk.say(takes_itself_for_the_first() ? 'f' : 's');
+        talk.say(acquire(*store, exclusive("stock", owner_of(who)),
+                         {clock::now() + 200ms, caller::may_block})
+                             .error.code == errc::store_unavailable
+                     ? 'u'
+                     : 'w');
+        static_cast<void>(talk.hear());
+        talk.say(acquire(*store, exclusive("stock", owner_of(who))).result == granted ? 'g' : 'n');
+        static_cast<void>(talk.hear());
+    }};
+    ASSERT_EQ(other.talk().hear(), 'o');
+    const std::atomic<bool> stopping{false};
+    local::wake_map wakes{base_.path() + "/wake", local::this_process()};
+    local::connection_pool pool{base_.path(), local::this_time_base(), wakes, clock::now() + patience,
+                                stopping};
+    {
+        const auto writer = pool.writer(clock::now() + patience);
+        local::transaction change{writer->raw()};
+        for (const auto& file : std::filesystem::directory_iterator{base_.path()}) {
+            std::ifstream content{file.path(), std::ios::binary};
+            static_cast<void>(std::distance(std::istreambuf_iterator<char>{content}, {}));
+        }
+        other.talk().say('a');
+        EXPECT_EQ(other.talk().hear(), 's') << "it would empty what we share";
+        EXPECT_EQ(other.talk().hear(), 'u');
+        change.commit();
+    }
+    other.talk().say('a');
+    EXPECT_EQ(other.talk().hear(), 'g');
 }
 
 }  // namespace

@@ -234,6 +234,40 @@ TEST_F(store_file, what_expired_is_swept_when_a_store_is_opened) {
     EXPECT_EQ(other.read_number("SELECT count(*) FROM client"), 1);
 }
 
+TEST_F(store_file, a_holders_card_is_kept_however_many_clients_come_after_it) {
+    const auto store = open();
+    ASSERT_EQ(acquire(*store, exclusive("stock", owner_of(who_))).result, granted);
+    execute("UPDATE client SET sequence = 1");
+    // As if so many had come and gone.
+    execute("INSERT INTO client VALUES(1000000, x'01', x'', 1, x'', x'', 1, 1, 1)");
+    const auto newest = open_local(base_.path(), identity());
+    const auto holders = inspect(*newest, "stock").holders;
+    ASSERT_EQ(holders.size(), 1U);
+    EXPECT_TRUE(holders.front().card);
+    EXPECT_EQ(holders.front().process, liveness::alive);
+}
+
+TEST_F(store_file, the_card_of_a_living_client_is_kept_too_until_it_holds_something) {
+    const auto store = open();
+    execute("UPDATE client SET sequence = 1");
+    execute("INSERT INTO client VALUES(1000000, x'01', x'', 1, x'', x'', 1, 1, 1)");
+    const auto newest = open_local(base_.path(), identity());
+    ASSERT_EQ(acquire(*store, exclusive("stock", owner_of(who_))).result, granted);
+    EXPECT_TRUE(inspect(*newest, "stock").holders.front().card);
+}
+
+TEST_F(store_file, of_idle_clients_that_nobody_can_see_the_newest_are_remembered) {
+    static_cast<void>(open());
+    execute(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000) "
+        "INSERT INTO client SELECT i, CAST(printf('%016d', i) AS BLOB), x'', 1, x'', x'', 1, 1, 1 "
+        "FROM n");
+    const auto store = open();
+    database other{file(), database::opening::existing, clock::now() + patience, running_};
+    EXPECT_EQ(other.read_number("SELECT count(*) FROM client"), 4096 + 1);
+    EXPECT_EQ(other.read_number("SELECT min(sequence) FROM client"), 5000 - 4096 + 1);
+}
+
 TEST_F(store_file, a_hold_that_expires_while_others_wait_for_the_file_is_not_in_their_way) {
     const auto store = open();
     ASSERT_EQ(acquire(*store, exclusive("stock", owner_of(who_, 1), 400ms)).result, granted);

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace holdfast::engines::local {
+
+/// The files of a store, and whether they are still those that we opened.
+///
+/// SQLite goes on in files that were deleted or replaced, while others open new ones: two programs
+/// would get one lock. SQLite itself never deletes them (`database` asks it not to), so all files of a
+/// store stay the same for as long as anybody has it open.
+///
+/// Thread safety: `remember` excludes all others; the rest may be called from any thread.
+class store_files {
+public:
+    explicit store_files(const std::string& directory);
+
+    [[nodiscard]] const std::string& database() const noexcept { return parts_.front().path; }
+    /// From now on these are the right ones. Throws `database_error` if one is missing.
+    void remember();
+    /// A number that stands for the files that are remembered; never 0.
+    [[nodiscard]] std::uint64_t mark() const noexcept { return mark_; }
+    /// The number for the files that are there now; 0 if one is missing or empty.
+    [[nodiscard]] std::uint64_t present_mark() const noexcept;
+
+    /// Both throw `database_error` if a file is not the one that is remembered. SQLite may be about to
+    /// set up its shared memory unless we have a connection.
+    void check_before_opening() const;
+    void check_in_use() const;
+    /// As `check_in_use`.
+    [[nodiscard]] bool intact() const noexcept;
+    /// Throws `database_error`: others have the store open with other files.
+    [[noreturn]] void fail_others_differ() const;
+
+private:
+    struct file_id {
+        std::uint64_t device{};
+        std::uint64_t inode{};
+        friend bool operator==(const file_id&, const file_id&) = default;
+    };
+    struct part {
+        std::string path;
+        /// Never shorter; and while SQLite has it open.
+        std::int64_t smallest{};
+        std::int64_t smallest_in_use{};
+        file_id id;
+    };
+    using parts = std::array<part, 4>;
+    /// Nothing if it is missing or shorter than `smallest`.
+    [[nodiscard]] static std::optional<file_id> look_at(const part& file,
+                                                        std::int64_t smallest) noexcept;
+    [[nodiscard]] const part* find_wrong(std::int64_t part::*smallest) const noexcept;
+    [[noreturn]] static void fail_moved(const part& wrong);
+    [[nodiscard]] static std::uint64_t mixed(std::uint64_t mark, const file_id& id) noexcept;
+
+    parts parts_;
+    std::uint64_t mark_{};
+};
+
+}  // namespace holdfast::engines::local
