@@ -201,6 +201,7 @@ latch_reply store_model::latch(const latch_request& request, clock::time_point n
         return reply;
     }
     reply.count = latch_count(request.name, now);
+    reply.known = latches_.contains(request.name);
     if (request.what == operation::read) {
         return reply;
     }
@@ -211,7 +212,7 @@ latch_reply store_model::latch(const latch_request& request, clock::time_point n
     if ((request.what == operation::set) != (reply.count == 0)) {
         return reply;
     }
-    reply.applied = true;
+    reply.applied = reply.known = true;
     remember_latch_request(request);
     if (request.what == operation::set) {
         latches_[request.name] = {request.count, now + request.lifetime};
@@ -220,7 +221,7 @@ latch_reply store_model::latch(const latch_request& request, clock::time_point n
     }
     reply.count -= std::min(reply.count, request.count);
     if (reply.count == 0) {
-        latches_.erase(request.name);
+        latches_[request.name] = {0, now + opened_latch_known};
         hints_.push_back(request.name);
     } else {
         latches_[request.name].count = reply.count;

@@ -64,7 +64,8 @@ public:
     void reset(std::uint64_t token_floor);
 
 private:
-    struct counting_latch {
+    struct latch_record {
+        /// 0: it opened.
         std::uint32_t count{};
         clock::time_point expires{};
     };
@@ -85,7 +86,7 @@ private:
     std::map<std::string, std::vector<hold_record>, std::less<>> names_;
     std::map<std::string, revocation_info, std::less<>> revocations_;
     std::deque<std::string> revocation_order_;
-    std::map<std::string, counting_latch> latches_;
+    std::map<std::string, latch_record> latches_;
     std::set<latch_mark> latch_marks_;
     std::deque<latch_mark> latch_mark_order_;
     std::vector<std::string> hints_;

@@ -212,7 +212,7 @@ void quorum_engine::ask(const round_ptr& what, std::size_t member, fencing_token
     });
     if (!called) {
         acquire_reply reply;
-        reply.error = {errc::shut_down, "the client has been shut down"};
+        reply.error = {errc::shut_down, "shutdown was called, or the client was destroyed"};
         answered(what, member, reply);
     }
 }

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <random>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 namespace holdfast::engines {
@@ -176,8 +178,19 @@ quorum_engine::~quorum_engine() {
         unused_.wait(lock, [&] { return uses_ == 0; });
     }
     // Members complete what is pending, and these completions find everything in place but the members
-    // themselves, which are no longer called.
-    members_.clear();
+    // themselves, which are no longer called. All at once: each may wait for its store a little.
+    std::vector<std::thread> leaving;
+    leaving.reserve(members_.size());
+    for (auto& member : members_) {
+        try {
+            leaving.emplace_back([left = std::move(member)]() mutable { left.reset(); });
+        } catch (const std::system_error&) {
+            // no thread to be had: it has left in this one
+        }
+    }
+    for (auto& each : leaving) {
+        each.join();
+    }
 }
 
 void quorum_engine::attach(client_callbacks callbacks) {

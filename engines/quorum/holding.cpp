@@ -138,10 +138,12 @@ void quorum_engine::renew(std::vector<renew_request> batch, call how,
             });
         });
         if (!called) {
-            renewals_answered(what, member,
-                              std::vector<renew_reply>(
-                                  batch.size(), {renew_reply::outcome::failed,
-                                                 {errc::shut_down, "the client has been shut down"}}));
+            renewals_answered(
+                what, member,
+                std::vector<renew_reply>(
+                    batch.size(),
+                    {renew_reply::outcome::failed,
+                     {errc::shut_down, "shutdown was called, or the client was destroyed"}}));
         }
     }
 }
@@ -327,7 +329,7 @@ void quorum_engine::release(release_request request, call how, completion<releas
             release_answered(*what, member,
                              {release_reply::outcome::failed,
                               0,
-                              {errc::shut_down, "the client has been shut down"}});
+                              {errc::shut_down, "shutdown was called, or the client was destroyed"}});
         }
     }
     {

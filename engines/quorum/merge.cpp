@@ -82,6 +82,10 @@ lock_info merge(const std::string& name, const std::vector<std::optional<lock_in
         if (each->waiters) {
             info.waiters = std::max(info.waiters.value_or(0), *each->waiters);
         }
+        if (info.kind == name_kind::lock) {
+            info.kind = each->kind;
+            info.count = each->count;
+        }
         const auto& last = each->last_revocation;
         if (last && (!info.last_revocation || last->at > info.last_revocation->at)) {
             info.last_revocation = last;

@@ -9,6 +9,9 @@
 #include <condition_variable>
 #include <exception>
 #include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
 #include <set>
 #include <stop_token>
 #include <system_error>
@@ -88,7 +91,12 @@ void parse_option(std::string_view text, quorum& result) {
 struct attempt {
     std::unique_ptr<engine> store;
     failure why;
+    /// It has no result yet.
+    bool under_way{};
 };
+
+/// How long members that do not answer are waited for if a majority is there.
+constexpr milliseconds opening_patience{500};
 
 /// What went wrong, without what is said around it: whose store it is, and the kind of error.
 [[nodiscard]] std::string reason_in(const std::system_error& error, const std::string& shown) {
@@ -116,19 +124,88 @@ struct attempt {
     return result;
 }
 
-/// All at the same time: a store that does not answer must not delay the others.
-[[nodiscard]] std::vector<attempt> try_open_all(const std::vector<std::string>& stores,
-                                                const client_identity& identity) {
-    std::vector<attempt> results(stores.size());
-    std::vector<std::jthread> workers;
-    for (std::size_t index = 1; index < stores.size(); ++index) {
-        workers.push_back(
-            quiet_thread([&, index] { results[index] = try_open(stores[index], identity); }));
+/// Stores that are being opened, all at the same time, each by a thread of its own. A thread ends by
+/// itself when its store answers or the attempt times out; nobody has to wait for it.
+///
+/// Thread safety: all functions may be called from any thread.
+class openings : public std::enable_shared_from_this<openings> {
+public:
+    openings(std::vector<std::string> stores, client_identity identity)
+        : stores_{std::move(stores)}, identity_{std::move(identity)}, results_(stores_.size()) {}
+
+    void begin(std::size_t index) {
+        quiet_thread([self = shared_from_this(), index] {
+            auto result = try_open(self->stores_[index], self->identity_);
+            {
+                const std::lock_guard lock{self->guard_};
+                if (!self->abandoned_) {
+                    self->results_[index] = std::move(result);
+                }
+            }
+            self->changed_.notify_all();
+        }).detach();
     }
-    results.front() = try_open(stores.front(), identity);
-    workers.clear();
-    return results;
-}
+
+    /// Until all are open or have failed. Once a majority is open the others are given until `by`:
+    /// those that have not answered then are as good as away.
+    [[nodiscard]] std::vector<attempt> first_results(clock::time_point by) {
+        std::unique_lock lock{guard_};
+        const auto over = [&](bool enough) {
+            std::size_t ended = 0;
+            std::size_t open = 0;
+            for (const auto& each : results_) {
+                ended += each ? 1 : 0;
+                open += each && each->store ? 1 : 0;
+            }
+            return ended == results_.size() || (enough && open >= core::majority_of(results_.size()));
+        };
+        if (!changed_.wait_until(lock, by, [&] { return over(false); })) {
+            changed_.wait(lock, [&] { return over(true); });
+        }
+        std::vector<attempt> all;
+        for (auto& each : results_) {
+            all.push_back(
+                each ? *std::exchange(each, std::nullopt)
+                     : attempt{nullptr, {errc::store_unavailable, "has not answered yet"}, true});
+        }
+        return all;
+    }
+
+    /// The next that has ended of those that are looked for, or nothing when it is time to stop or
+    /// `until` has come.
+    [[nodiscard]] std::optional<std::pair<std::size_t, attempt>> next(const std::stop_token& stop,
+                                                                      clock::time_point until) {
+        std::unique_lock lock{guard_};
+        const auto ended = [this] {
+            return std::find_if(results_.begin(), results_.end(),
+                                [](const auto& each) { return each.has_value(); });
+        };
+        changed_.wait_until(lock, stop, until, [&] { return ended() != results_.end(); });
+        const auto found = ended();
+        if (stop.stop_requested() || found == results_.end()) {
+            return std::nullopt;
+        }
+        return std::pair{static_cast<std::size_t>(found - results_.begin()),
+                         *std::exchange(*found, std::nullopt)};
+    }
+
+    /// What is opened from now on is closed again.
+    void abandon() {
+        std::vector<std::optional<attempt>> dropped;
+        const std::lock_guard lock{guard_};
+        abandoned_ = true;
+        dropped.swap(results_);
+        results_.resize(dropped.size());
+    }
+
+private:
+    const std::vector<std::string> stores_;
+    const client_identity identity_;
+    std::mutex guard_;
+    std::condition_variable_any changed_;
+    bool abandoned_{};
+    std::vector<std::optional<attempt>> results_;
+};
 
 /// Whether `there` may vote where `wanted` has been promised.
 [[nodiscard]] failure check_promises(const guarantees& there, const guarantees& wanted) {
@@ -143,18 +220,23 @@ struct attempt {
 /// A quorum of which some stores were not there, with the thread that goes on trying.
 class incomplete_quorum final : public engine {
 public:
+    /// Where a store that is missing is to be put. `under_way`: it is being opened.
     struct missing {
-        std::string address;
+        std::size_t index;
         late_member* place;
+        bool under_way;
     };
 
     incomplete_quorum(std::unique_ptr<engine> inner, std::vector<missing> missing_ones,
-                      std::vector<const engine*> present, const client_identity& identity)
+                      std::vector<const engine*> present, std::shared_ptr<openings> stores)
         : inner_{std::move(inner)},
           missing_{std::move(missing_ones)},
           present_{std::move(present)},
-          identity_{identity},
+          stores_{std::move(stores)},
           opener_{quiet_thread([this](const std::stop_token& stop) { go_on(stop); })} {}
+    incomplete_quorum(const incomplete_quorum&) = delete;
+    incomplete_quorum& operator=(const incomplete_quorum&) = delete;
+    ~incomplete_quorum() override { stores_->abandon(); }
 
     [[nodiscard]] const guarantees& promises() const noexcept override { return inner_->promises(); }
     [[nodiscard]] const std::string& address() const noexcept override { return inner_->address(); }
@@ -195,22 +277,35 @@ private:
         constexpr milliseconds first_pause{100};
         constexpr milliseconds longest_pause{5000};
         auto pause = first_pause;
-        while (!missing_.empty() && wait(stop, pause)) {
-            std::erase_if(missing_,
-                          [&](const missing& one) { return !stop.stop_requested() && opens(one); });
+        auto again_at = clock::now() + pause;
+        while (!missing_.empty() && !stop.stop_requested()) {
+            if (auto ended = stores_->next(stop, again_at)) {
+                settle(ended->first, std::move(ended->second));
+                continue;
+            }
+            for (auto& each : missing_) {
+                if (!stop.stop_requested() && !each.under_way) {
+                    each.under_way = begins(each.index);
+                }
+            }
             pause = std::min(2 * pause, longest_pause);
+            again_at = clock::now() + pause;
         }
     }
 
-    /// False: there is nothing more to wait for.
-    [[nodiscard]] bool wait(const std::stop_token& stop, milliseconds pause) {
-        std::unique_lock lock{guard_};
-        wake_.wait_for(lock, stop, pause, [] { return false; });
-        return !stop.stop_requested();
+    /// False when there is no thread to be had at the moment.
+    [[nodiscard]] bool begins(std::size_t index) {
+        try {
+            stores_->begin(index);
+            return true;
+        } catch (const std::system_error&) {
+            return false;
+        }
     }
 
-    [[nodiscard]] bool opens(const missing& one) {
-        auto result = try_open(one.address, identity_);
+    void settle(std::size_t index, attempt result) {
+        const auto one = std::find_if(missing_.begin(), missing_.end(),
+                                      [&](const missing& each) { return each.index == index; });
         if (result.store) {
             result.why = check_promises(result.store->promises(), promises());
         }
@@ -220,20 +315,19 @@ private:
             result.why = check_distinct(known);
         }
         if (result.why) {
-            one.place->explain(std::move(result.why));
-            return false;
+            one->under_way = false;
+            one->place->explain(std::move(result.why));
+            return;
         }
         present_.push_back(result.store.get());
-        one.place->adopt(std::move(result.store));
-        return true;
+        one->place->adopt(std::move(result.store));
+        missing_.erase(one);
     }
 
     std::unique_ptr<engine> inner_;
     std::vector<missing> missing_;
     std::vector<const engine*> present_;
-    const client_identity identity_;
-    std::mutex guard_;
-    std::condition_variable_any wake_;
+    std::shared_ptr<openings> stores_;
     std::jthread opener_;
 };
 
@@ -333,7 +427,12 @@ address_summary summarise_quorum(std::string_view rest) {
 std::unique_ptr<engine> open_quorum(const quorum& stores, const client_identity& identity) {
     using namespace quorums;
     check_stores(stores);
-    auto attempts = try_open_all(stores.stores, identity);
+    const auto opening = std::make_shared<openings>(stores.stores, identity);
+    for (std::size_t index = 0; index < stores.stores.size(); ++index) {
+        opening->begin(index);
+    }
+    const auto patience = stores.member_timeout.value_or(opening_patience);
+    auto attempts = opening->first_results(clock::now() + patience);
     auto [names, identities] = summarise_members(stores);
     for (std::size_t index = 0; index < attempts.size(); ++index) {
         if (attempts[index].store) {
@@ -355,7 +454,7 @@ std::unique_ptr<engine> open_quorum(const quorum& stores, const client_identity&
         }
         auto late = std::make_unique<late_member>(names[index], identities[index], assumed,
                                                   attempts[index].why);
-        missing.push_back({stores.stores[index], late.get()});
+        missing.push_back({index, late.get(), attempts[index].under_way});
         members.push_back(std::move(late));
     }
     const auto options = options_of(stores);
@@ -365,7 +464,7 @@ std::unique_ptr<engine> open_quorum(const quorum& stores, const client_identity&
         return whole;
     }
     return std::make_unique<incomplete_quorum>(std::move(whole), std::move(missing), std::move(present),
-                                               identity);
+                                               opening);
 }
 
 }  // namespace holdfast::engines

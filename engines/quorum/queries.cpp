@@ -66,7 +66,7 @@ namespace {
 using vote = core::quorum_tally::vote;
 using verdict = core::quorum_tally::verdict;
 
-const failure shut_down{errc::shut_down, "the client has been shut down"};
+const failure shut_down{errc::shut_down, "shutdown was called, or the client was destroyed"};
 
 /// The hold that is meant, under the owner that the member knows it by.
 [[nodiscard]] const holder_info* find_holder(const lock_info& info, const revoke_request& request) {
@@ -334,7 +334,10 @@ void quorum_engine::list_names(const std::shared_ptr<listing>& what, const list_
     const auto member = what->member;
     const auto before = std::min(what->listed_before, member);
     what->cursor = page.error ? "" : page.next;
-    what->failures[member] = page.error;
+    // A member that knows only a part of its locks has not listed them.
+    if (page.error || page.missing) {
+        what->failures[member] = page.error ? page.error : page.missing;
+    }
     if (what->cursor.empty()) {
         ++what->member;
     }
@@ -368,9 +371,13 @@ void quorum_engine::list_names(const std::shared_ptr<listing>& what, const list_
                         listed =
                             listed || (!what->failures[earlier] && has_holders(seen.answers[earlier]));
                     }
-                    if (!seen.enough()) {
+                    // Somebody else's key at a member is no vote for a lock.
+                    const bool foreign =
+                        std::any_of(seen.failures.begin(), seen.failures.end(),
+                                    [](const failure& why) { return why.code == errc::wrong_kind; });
+                    if (!seen.enough() && !foreign) {
                         what->reply.error = core::combined_failure(names_, seen.failures);
-                    } else if (!listed && !info.holders.empty()) {
+                    } else if (seen.enough() && !listed && !info.holders.empty()) {
                         what->reply.locks.push_back(std::move(info));
                     }
                 }
@@ -393,6 +400,10 @@ void quorum_engine::examine(call how, completion<examine_reply> done) {
             reply.findings.push_back({finding::severity::warning, {}, reply.error.detail});
         }
         for (auto& each : reply.findings) {
+            // A member that forgets, and votes at once when it is back, may grant what is held.
+            if (each.level == finding::severity::advice && options_.restart_grace.count() == 0) {
+                each.level = finding::severity::warning;
+            }
             each.server = names_[member] + (each.server.empty() ? "" : ", ") + each.server;
         }
         {

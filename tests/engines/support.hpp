@@ -225,4 +225,10 @@ private:
     int out_{-1};
 };
 
+/// What `work` finds in a child of this process; 0 if it crashes or takes too long.
+inline char in_a_child(const std::function<char()>& work) {
+    const other_process child{[&](const other_process::line& talk) { talk.say(work()); }};
+    return child.talk().hear();
+}
+
 }  // namespace holdfast::engines::test

@@ -171,6 +171,16 @@ TEST_F(quorum_acquiring, asks_members_once_when_their_counters_are_behind_the_cl
     EXPECT_EQ(holders_in(0).at(0).token, holders_in(2).at(0).token);
 }
 
+TEST_F(quorum_acquiring, waits_longer_the_more_often_the_vote_was_split) {
+    auto store = open({.member_timeout = 5s, .environment = {.random = [] { return 0.5; }}});
+    take(1, 1);
+    take(2, 2);
+    const auto pause = [&] { return store.acquire(claim_of(owner(1))).retry_after; };
+    EXPECT_EQ(pause(), 5ms);
+    EXPECT_EQ(pause(), 9ms);
+    EXPECT_EQ(pause(), 17ms);
+}
+
 TEST_F(quorum_acquiring, goes_on_although_contenders_split_the_vote_of_two_members) {
     faults[2]->cut_off();
     constexpr int contenders = 3;
