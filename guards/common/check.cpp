@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <charconv>
 #include <common/check.hpp>
+#include <core/names.hpp>
 #include <limits>
 #include <string>
 
@@ -9,7 +10,14 @@
 namespace holdfast::guard {
 
 std::int64_t answer::number(std::size_t column) const {
-    const auto& text = row.at(column);
+    if (column >= row.size()) {
+        failure{errc::invalid_argument,
+                row.empty() ? std::string{"the answer has no row; look at answer::row first"}
+                            : "the answer's row has no column " + std::to_string(column) +
+                                  "; they are counted from 0 to " + std::to_string(row.size() - 1)}
+            .raise("answer::number");
+    }
+    const auto& text = row[column];
     if (!text) {
         return 0;
     }
@@ -36,15 +44,23 @@ bool is_word_character(char c) noexcept {
 }  // namespace
 
 void check_identifier(std::string_view name) {
+    // PostgreSQL cuts off the rest, and two names would be one.
+    constexpr std::size_t longest = 63;
     char before = '.';
+    std::size_t length = 0;
     for (const char c : name) {
         if (!is_word_character(c) && (c != '.' || before == '.')) {
-            refuse(errc::invalid_argument, "\"" + std::string{name} + "\" is not an SQL identifier");
+            refuse(errc::invalid_argument, core::quote_name(name) + " is not an SQL identifier");
+        }
+        length = c == '.' ? 0 : length + 1;
+        if (length > longest) {
+            refuse(errc::invalid_argument,
+                   core::quote_name(name) + " is too long: a name in SQL has at most 63 characters");
         }
         before = c;
     }
     if (before == '.') {
-        refuse(errc::invalid_argument, "\"" + std::string{name} + "\" is not an SQL identifier");
+        refuse(errc::invalid_argument, core::quote_name(name) + " is not an SQL identifier");
     }
 }
 
@@ -52,6 +68,41 @@ void check_key(std::string_view key) {
     constexpr std::size_t longest = 255;
     if (key.empty() || key.size() > longest) {
         refuse(errc::invalid_name, "a key has 1 to 255 bytes, not " + std::to_string(key.size()));
+    }
+}
+
+parameter key_of(dialect which, std::string_view key) {
+    const bool as_text = which == dialect::sqlite && !core::check_name(key);
+    return as_text ? parameter::of(key) : parameter::of_bytes(key);
+}
+
+void check_statement(std::string_view statement) {
+    if (statement.empty()) {
+        refuse(errc::invalid_argument, "the statement is empty");
+    }
+    // The libraries count with 32 bits and a sign.
+    if (statement.size() > std::numeric_limits<std::int32_t>::max() / 2) {
+        refuse(errc::invalid_argument, "the statement has more than 1 GiB");
+    }
+    if (statement.find('\0') != std::string_view::npos) {
+        refuse(errc::invalid_argument,
+               "the statement " + core::quote_name(statement) + " has a zero byte in it");
+    }
+}
+
+void check_terms(const once_terms& terms, std::string_view guard) {
+    constexpr std::chrono::days longest_claim{366};
+    constexpr std::chrono::days longest_keep{36525};
+    if (terms.claim.count() <= 0 || terms.claim > longest_claim) {
+        failure{errc::invalid_argument, "a claim of " + std::to_string(terms.claim.count()) +
+                                            " ms is out of range; it lasts for 1 ms to 366 days"}
+            .raise(std::string{guard});
+    }
+    if (terms.keep.count() < 0 || terms.keep > longest_keep) {
+        failure{errc::invalid_argument, "an outcome cannot be kept for " +
+                                            std::to_string(terms.keep.count()) +
+                                            " ms; the range is 0 ms to 36525 days"}
+            .raise(std::string{guard});
     }
 }
 
@@ -85,6 +136,24 @@ void before_creating_table(const database& connection) {
     if (connection.speaks() == dialect::mysql) {
         refuse_transaction(connection, "create_table");
     }
+}
+
+void raise_refusal(errc code, std::string message, const std::string& guard) {
+    if (code == errc::bad_configuration) {
+        message += table_advice;
+    }
+    failure{code, std::move(message)}.raise(guard);
+}
+
+void refuse_null_connection(std::string_view guard) {
+    failure{errc::invalid_argument, "the connection is null; connect first"}.raise(std::string{guard});
+}
+
+void rethrow_after_a_change(const std::system_error& error) {
+    if (error.code() == errc::store_unavailable) {
+        failure{errc::outcome_unknown, error.what()}.raise("guard");
+    }
+    throw;
 }
 
 std::string_view now_of(dialect which) noexcept {

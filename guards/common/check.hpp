@@ -1,9 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <system_error>
 
+#include <holdfast/error.hpp>
 #include <holdfast/guard/database.hpp>
+#include <holdfast/guard/once.hpp>
 #include <holdfast/token.hpp>
 
 /// What all guards ask of their arguments. Everything throws `std::system_error`.
@@ -14,6 +18,14 @@ namespace holdfast::guard::detail {
 void check_identifier(std::string_view name);
 /// 1 to 255 bytes: what a key of every database can hold.
 void check_key(std::string_view key);
+/// A key as the guards' own tables hold it: bytes, so that no encoding of a connection and no collation
+/// makes one key of two. SQLite has text for keys that are printable UTF-8, which it compares by its
+/// bytes and never changes.
+[[nodiscard]] parameter key_of(dialect which, std::string_view key);
+/// Not empty, and without a zero byte, at which the databases' libraries would cut it off.
+void check_statement(std::string_view statement);
+/// Sums of these and the clock stay far from the ends of every number that they are kept in.
+void check_terms(const once_terms& terms, std::string_view guard);
 /// The databases' integers have a sign.
 [[nodiscard]] std::int64_t checked(fencing_token token);
 /// For a check that is worth nothing unless the write is committed with it.
@@ -21,6 +33,33 @@ void require_transaction(const database& connection, std::string_view what);
 void refuse_transaction(const database& connection, std::string_view what);
 /// Refuses, in a transaction, what would end it.
 void before_creating_table(const database& connection);
+
+inline constexpr std::string_view table_advice =
+    "; create_table() makes a guard's own table, once, at start";
+/// Throws what the database says, with what to do about a table that is not there.
+[[noreturn]] void raise_refusal(errc code, std::string message, const std::string& guard);
+/// Throws `invalid_argument` in the name of `guard`.
+[[noreturn]] void refuse_null_connection(std::string_view guard);
+template <class Connection>
+[[nodiscard]] Connection* not_null(Connection* connection, std::string_view guard) {
+    if (connection == nullptr) {
+        refuse_null_connection(guard);
+    }
+    return connection;
+}
+
+/// Rethrows. `store_unavailable` says that nothing was changed, and becomes `outcome_unknown`.
+[[noreturn]] void rethrow_after_a_change(const std::system_error& error);
+/// For the second and later statements of one call: those before may have taken effect, even if this
+/// one was not sent.
+template <class Statement>
+auto after_a_change(const Statement& run) {
+    try {
+        return run();
+    } catch (const std::system_error& error) {
+        rethrow_after_a_change(error);
+    }
+}
 
 /// Milliseconds since 1970, by the database's clock.
 [[nodiscard]] std::string_view now_of(dialect which) noexcept;

@@ -22,13 +22,13 @@ std::string raising(dialect which, const std::string& table) {
            "excluded.token WHERE seen.token <= excluded.token";
 }
 
-std::string creating(dialect which, const std::string& table) {
+std::string fence_table(dialect which, const std::string& table) {
     const auto create = "CREATE TABLE IF NOT EXISTS " + table;
     switch (which) {
         case dialect::sqlite:
             return create + " (resource TEXT PRIMARY KEY, token INTEGER NOT NULL) WITHOUT ROWID";
         case dialect::postgres:
-            return create + " (resource text PRIMARY KEY, token bigint NOT NULL)";
+            return create + " (resource bytea PRIMARY KEY, token bigint NOT NULL)";
         case dialect::mysql:
             break;
     }
@@ -57,7 +57,7 @@ fence::fence(database& connection, std::string_view table)
 
 void fence::create_table() {
     detail::before_creating_table(database_);
-    database_.run(creating(database_.speaks(), table_), {});
+    database_.run(fence_table(database_.speaks(), table_), {});
 }
 
 admission fence::admit(std::string_view resource, fencing_token token) {
@@ -72,20 +72,22 @@ admission fence::announce(std::string_view resource, fencing_token token) {
 
 admission fence::raise(std::string_view resource, fencing_token token) {
     detail::check_key(resource);
-    const std::array parameters{parameter::of(resource), parameter::of(detail::checked(token))};
+    const std::array parameters{detail::key_of(database_.speaks(), resource),
+                                parameter::of(detail::checked(token))};
     const auto changed = database_.run(raise_, parameters).changed;
     if (database_.speaks() != dialect::mysql || changed != 1) {
         return changed == 0 ? admission::stale : admission::admitted;
     }
     // MySQL says 1 for a new row, and, to clients that asked for found rows, for an unchanged one.
-    const auto seen = database_.run(read_ + " FOR UPDATE", std::span{parameters}.first(1));
+    const auto seen = detail::after_a_change(
+        [&] { return database_.run(read_ + " FOR UPDATE", std::span{parameters}.first(1)); });
     return !seen.row.empty() && seen.number(0) <= parameters[1].number ? admission::admitted
                                                                        : admission::stale;
 }
 
 fencing_token fence::newest(std::string_view resource) {
     detail::check_key(resource);
-    const std::array parameters{parameter::of(resource)};
+    const std::array parameters{detail::key_of(database_.speaks(), resource)};
     const auto seen = database_.run(read_, parameters);
     return {seen.row.empty() ? 0 : static_cast<std::uint64_t>(seen.number(0))};
 }

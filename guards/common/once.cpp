@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <common/check.hpp>
+#include <limits>
 
 #include <holdfast/clock.hpp>
 #include <holdfast/error.hpp>
@@ -47,7 +48,7 @@ std::string forgetting(dialect which, const std::string& table, const std::strin
            over + " LIMIT $2) AND " + over;
 }
 
-std::string creating(dialect which, const std::string& table) {
+std::string once_table(dialect which, const std::string& table) {
     const auto create = "CREATE TABLE IF NOT EXISTS " + table;
     switch (which) {
         case dialect::sqlite:
@@ -56,7 +57,7 @@ std::string creating(dialect which, const std::string& table) {
                    " finished INTEGER NOT NULL, outcome BLOB, taken_until INTEGER NOT NULL)";
         case dialect::postgres:
             return create +
-                   " (operation text PRIMARY KEY, attempt bigint NOT NULL, claimant text NOT NULL,"
+                   " (operation bytea PRIMARY KEY, attempt bigint NOT NULL, claimant text NOT NULL,"
                    " finished smallint NOT NULL, outcome bytea, taken_until bigint NOT NULL)";
         case dialect::mysql:
             break;
@@ -67,23 +68,22 @@ std::string creating(dialect which, const std::string& table) {
            " taken_until BIGINT NOT NULL, INDEX (taken_until)) ENGINE=InnoDB";
 }
 
-/// For `forget`; MySQL's table has it from the beginning.
-std::string indexing(std::string_view table) {
-    std::string name{table.substr(table.rfind('.') + 1)};
-    return "CREATE INDEX IF NOT EXISTS " + name + "_taken_until ON " + std::string{table} +
-           " (taken_until)";
+/// For `forget`; MySQL's table has it from the beginning. An index lies in its table's schema: SQLite
+/// wants to hear that at the index, PostgreSQL at the table.
+std::string indexing(dialect which, const std::string& table) {
+    const auto dot = table.rfind('.') + 1;
+    const auto schema = table.substr(0, dot);
+    const auto name = table.substr(dot);
+    const auto create = [](const std::string& index, const std::string& on) {
+        return "CREATE INDEX IF NOT EXISTS " + index + "_taken_until ON " + on + " (taken_until)";
+    };
+    return which == dialect::sqlite ? create(table, name) : create(name, schema + name);
 }
 
 /// Whether a statement took so long that what it wrote may be nearly over. A database may look at the
 /// clock before it waits for another transaction, and counts from then.
 bool came_late(clock::time_point sent, std::chrono::milliseconds lasts) {
     return std::chrono::duration_cast<std::chrono::milliseconds>(clock::now() - sent) > lasts / 10;
-}
-
-void check(const once_terms& terms) {
-    if (terms.claim.count() <= 0 || terms.keep.count() < 0) {
-        failure{errc::invalid_argument, "a claim lasts for some time"}.raise("once");
-    }
 }
 
 }  // namespace
@@ -106,7 +106,7 @@ std::string_view to_string(completion result) noexcept {
 
 once::once(database& connection, once_terms terms, std::string_view table)
     : database_{connection}, terms_{terms}, table_{table} {
-    check(terms);
+    detail::check_terms(terms, "once");
     detail::check_identifier(table);
     const auto speaks = connection.speaks();
     const std::string now{detail::now_of(speaks)};
@@ -115,8 +115,9 @@ once::once(database& connection, once_terms terms, std::string_view table)
     // MySQL would otherwise show what was there when the transaction began.
     read_ = "SELECT attempt, claimant, finished, outcome, taken_until - " + now + " FROM " + table_ +
             " WHERE operation = $1" + (speaks == dialect::mysql ? " FOR UPDATE" : "");
-    complete_ =
-        "UPDATE " + table_ + " SET finished = 1, outcome = $3, taken_until = " + now + " + $4" + ours;
+    // An outcome that others may have been given is never replaced.
+    complete_ = "UPDATE " + table_ + " SET finished = 1, outcome = $3, taken_until = " + now + " + $4" +
+                ours + " AND (finished = 0 OR outcome = $3)";
     extend_ = "UPDATE " + table_ + " SET taken_until = " + now + " + $3" + ours + " AND finished = 0";
     abandon_ = "UPDATE " + table_ + " SET taken_until = " + now + ours + " AND finished = 0";
     forget_ = forgetting(speaks, table_, now);
@@ -124,9 +125,9 @@ once::once(database& connection, once_terms terms, std::string_view table)
 
 void once::create_table() {
     detail::before_creating_table(database_);
-    database_.run(creating(database_.speaks(), table_), {});
+    database_.run(once_table(database_.speaks(), table_), {});
     if (database_.speaks() != dialect::mysql) {
-        database_.run(indexing(table_), {});
+        detail::after_a_change([&] { return database_.run(indexing(database_.speaks(), table_), {}); });
     }
 }
 
@@ -150,13 +151,14 @@ once_reply once::claim(std::string_view operation) {
 
 std::optional<once_reply> once::try_claim(std::string_view operation) {
     const auto claimant = owner_id::random_client().client_text();
-    const std::array parameters{parameter::of(operation), parameter::of(claimant),
+    const std::array parameters{detail::key_of(database_.speaks(), operation), parameter::of(claimant),
                                 parameter::of(terms_.claim.count())};
     const auto sent = clock::now();
     auto found = database_.run(claim_, parameters);
     // A row only where the database can return what it wrote, and only if it did.
     if (found.row.empty()) {
-        found = database_.run(read_, std::span{parameters}.first(1));
+        found = detail::after_a_change(
+            [&] { return database_.run(read_, std::span{parameters}.first(1)); });
     }
     if (found.row.empty()) {
         return std::nullopt;
@@ -165,7 +167,8 @@ std::optional<once_reply> once::try_claim(std::string_view operation) {
         once_ticket ticket{.operation = std::string{operation},
                            .claimant = claimant,
                            .attempt = static_cast<std::uint64_t>(found.number(0))};
-        if (came_late(sent, terms_.claim) && extend(ticket) == completion::superseded) {
+        if (came_late(sent, terms_.claim) &&
+            detail::after_a_change([&] { return extend(ticket); }) == completion::superseded) {
             return std::nullopt;
         }
         return once_reply{.result = once_reply::verdict::claimed, .ticket = std::move(ticket)};
@@ -179,19 +182,21 @@ std::optional<once_reply> once::try_claim(std::string_view operation) {
 }
 
 completion once::complete(const once_ticket& ticket, std::string_view outcome) {
-    const std::array parameters{parameter::of(ticket.operation), parameter::of(ticket.claimant),
-                                parameter::of_bytes(outcome), parameter::of(terms_.keep.count())};
+    const std::array parameters{detail::key_of(database_.speaks(), ticket.operation),
+                                parameter::of(ticket.claimant), parameter::of_bytes(outcome),
+                                parameter::of(terms_.keep.count())};
     return settle(complete_, parameters, stage::finished, terms_.keep);
 }
 
 completion once::extend(const once_ticket& ticket) {
-    const std::array parameters{parameter::of(ticket.operation), parameter::of(ticket.claimant),
-                                parameter::of(terms_.claim.count())};
+    const std::array parameters{detail::key_of(database_.speaks(), ticket.operation),
+                                parameter::of(ticket.claimant), parameter::of(terms_.claim.count())};
     return settle(extend_, parameters, stage::claimed, terms_.claim);
 }
 
 completion once::abandon(const once_ticket& ticket) {
-    const std::array parameters{parameter::of(ticket.operation), parameter::of(ticket.claimant)};
+    const std::array parameters{detail::key_of(database_.speaks(), ticket.operation),
+                                parameter::of(ticket.claimant)};
     return settle(abandon_, parameters, stage::claimed, std::chrono::milliseconds::max());
 }
 
@@ -200,9 +205,11 @@ completion once::settle(const std::string& statement, std::span<const parameter>
                         stage expected, std::chrono::milliseconds lasts) {
     constexpr int attempts = 3;
     auto result = completion::superseded;
+    const auto run = [&] { return database_.run(statement, parameters).changed; };
     for (int attempt = 0; attempt < attempts; ++attempt) {
         const auto sent = clock::now();
-        result = verdict_on(parameters, database_.run(statement, parameters).changed, expected);
+        const auto changed = attempt == 0 ? run() : detail::after_a_change(run);
+        result = verdict_on(parameters, changed, expected);
         if (result == completion::superseded || !came_late(sent, lasts)) {
             break;
         }
@@ -219,17 +226,24 @@ completion once::verdict_on(std::span<const parameter> parameters, std::uint64_t
     if (database_.speaks() != dialect::mysql) {
         return completion::superseded;
     }
-    const auto found = database_.run(read_, parameters.first(1));
+    const auto found =
+        detail::after_a_change([&] { return database_.run(read_, parameters.first(1)); });
     if (found.row.empty() || found.row[1] != parameters[1].content) {
         return completion::superseded;
     }
     const auto reached = found.number(2) == 1 ? stage::finished : stage::claimed;
-    return reached == expected ? completion::recorded : completion::superseded;
+    if (reached != expected) {
+        return completion::superseded;
+    }
+    // Only `complete` has an outcome among its parameters.
+    const bool same_outcome = expected == stage::claimed || found.row[3] == parameters[2].content;
+    return same_outcome ? completion::recorded : completion::superseded;
 }
 
 std::size_t once::forget(std::size_t limit) {
+    constexpr auto most = static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max());
     const std::array parameters{parameter::of(terms_.keep.count()),
-                                parameter::of(static_cast<std::int64_t>(limit))};
+                                parameter::of(static_cast<std::int64_t>(std::min(limit, most)))};
     return database_.run(forget_, parameters).changed;
 }
 

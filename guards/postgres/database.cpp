@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <common/check.hpp>
+#include <limits>
 #include <memory>
 
 #include <holdfast/error.hpp>
@@ -23,9 +25,18 @@ constexpr Oid bytea_type = 17;
 
 /// By class (the first two characters) or by the whole code; see the manual's appendix A.
 errc code_of(std::string_view state) {
-    if (state.empty() || state.starts_with("08") || state.starts_with("57P")) {
+    // Not SQL, several statements at once, parameters too many or too few, and a text that the
+    // database's encoding or the column's type does not know.
+    constexpr std::array<std::string_view, 5> misuse{"42601", "08P01", "22021", "22P02", "22P05"};
+    if (std::find(misuse.begin(), misuse.end(), state) != misuse.end()) {
+        return errc::invalid_argument;
+    }
+    // 25P03, 25P04: the server ended the session because its transaction took too long.
+    if (state.empty() || state.starts_with("08") || state.starts_with("57P") || state == "25P03" ||
+        state == "25P04") {
         return errc::outcome_unknown;
     }
+    // 57014: cancelled, by the user or by a timeout of the statement.
     if (state.starts_with("40") || state == "55P03" || state == "57014") {
         return errc::busy;
     }
@@ -38,16 +49,33 @@ errc code_of(std::string_view state) {
     return errc::store_error;
 }
 
+[[noreturn]] void fail(errc code, std::string message) {
+    message.erase(message.find_last_not_of('\n') + 1);
+    detail::raise_refusal(code, std::move(message), "guard on postgres");
+}
+
 /// The types are left to the server, which knows the columns: a key may be a number there.
 struct sent_parameters {
     explicit sent_parameters(std::span<const parameter> parameters) {
         texts.reserve(parameters.size());
         for (const auto& one : parameters) {
+            check(one);
             const bool is_number = one.type == parameter::kind::number;
             texts.push_back(is_number ? std::to_string(one.number) : std::string{one.content});
             values.push_back(texts.back().c_str());
             lengths.push_back(static_cast<int>(texts.back().size()));
             formats.push_back(one.type == parameter::kind::bytes ? 1 : 0);
+        }
+    }
+
+    static void check(const parameter& one) {
+        // As a text it would end there, and be another one's.
+        if (one.type == parameter::kind::text && one.content.find('\0') != std::string_view::npos) {
+            fail(errc::invalid_argument, "PostgreSQL has no text with a zero byte; use of_bytes");
+        }
+        // The protocol counts with 32 bits and a sign; the server takes half of that.
+        if (one.content.size() > std::numeric_limits<int>::max() / 2) {
+            fail(errc::invalid_argument, "PostgreSQL has no value of more than 1 GiB");
         }
     }
 
@@ -73,13 +101,32 @@ std::optional<std::string> column_of(const PGresult* result, int column) {
 
 [[noreturn]] void fail(const PGresult* result, const PGconn* connection) {
     const char* const state = ::PQresultErrorField(result, PG_DIAG_SQLSTATE);
-    std::string message{result != nullptr ? ::PQresultErrorMessage(result)
-                                          : ::PQerrorMessage(connection)};
-    message.erase(message.find_last_not_of('\n') + 1);
-    failure{code_of(state != nullptr ? state : ""), message}.raise("guard on postgres");
+    fail(code_of(state != nullptr ? state : ""),
+         result != nullptr ? ::PQresultErrorMessage(result) : ::PQerrorMessage(connection));
+}
+
+/// libpq sends nothing on a connection that it knows to be broken, or that was never made.
+void check_connected(const PGconn* connection) {
+    if (::PQstatus(connection) != CONNECTION_OK) {
+        fail(errc::store_unavailable, ::PQerrorMessage(connection));
+    }
+    // libpq would throw away what the user has not read.
+    if (::PQtransactionStatus(connection) == PQTRANS_ACTIVE) {
+        fail(errc::invalid_argument,
+             "a command is under way on this connection; read its results first");
+    }
+#ifdef LIBPQ_HAS_PIPELINING
+    if (::PQpipelineStatus(connection) != PQ_PIPELINE_OFF) {
+        fail(errc::invalid_argument, "the connection is in pipeline mode; end that first");
+    }
+#endif
 }
 
 std::uint64_t changed_by(PGresult* result) {
+    // For a SELECT that would be the rows that it found.
+    if (std::string_view{::PQcmdStatus(result)}.starts_with("SELECT")) {
+        return 0;
+    }
     const std::string_view count{::PQcmdTuples(result)};
     std::uint64_t number = 0;
     std::from_chars(count.data(), count.data() + count.size(), number);
@@ -101,19 +148,25 @@ bool was_created_meanwhile(const PGresult* result) {
 
 }  // namespace
 
+postgres_database::postgres_database(pg_conn* connection)
+    : connection_{detail::not_null(connection, "postgres_database")} {}
+
 bool postgres_database::in_transaction() const {
+    check_connected(connection_);
     const auto status = ::PQtransactionStatus(connection_);
     return status == PQTRANS_INTRANS || status == PQTRANS_INERROR;
 }
 
 answer postgres_database::run(std::string_view statement, std::span<const parameter> parameters) {
+    detail::check_statement(statement);
+    check_connected(connection_);
     const sent_parameters sent{parameters};
     const result_handle result{::PQexecParams(
         connection_, std::string{statement}.c_str(), static_cast<int>(sent.values.size()), nullptr,
         sent.values.data(), sent.lengths.data(), sent.formats.data(), 0)};
     const auto status = ::PQresultStatus(result.get());
     if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) {
-        if (is_about_creation(statement) && !in_transaction() && was_created_meanwhile(result.get())) {
+        if (is_about_creation(statement) && was_created_meanwhile(result.get()) && !in_transaction()) {
             return {};
         }
         fail(result.get(), connection_);

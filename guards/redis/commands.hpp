@@ -23,5 +23,7 @@ using words = std::vector<std::string_view>;
 [[nodiscard]] std::string companion(std::string_view prefix, std::string_view key);
 
 [[nodiscard]] std::string_view text_of(const redisReply& reply) noexcept;
+/// Zero for nil. Throws `store_error` for what is not a number.
+[[nodiscard]] std::int64_t number_of(const redisReply& reply);
 
 }  // namespace holdfast::guard::detail

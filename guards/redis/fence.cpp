@@ -1,4 +1,3 @@
-#include <charconv>
 #include <commands.hpp>
 #include <common/check.hpp>
 #include <scripts.hpp>
@@ -21,6 +20,9 @@ std::string around(std::string_view script) {
 }
 
 }  // namespace
+
+redis_fence::redis_fence(redisContext* connection)
+    : connection_{detail::not_null(connection, "redis_fence")} {}
 
 redis_fence::script_reply redis_fence::run(std::string_view script, fencing_token token,
                                            std::span<const std::string_view> keys,
@@ -64,11 +66,7 @@ admission redis_fence::announce(std::string_view key, fencing_token token) {
 
 fencing_token redis_fence::newest(std::string_view key) {
     const auto reply = detail::command(connection_, {"GET", detail::companion(prefix, key)});
-    fencing_token token;
-    if (reply->type == REDIS_REPLY_STRING) {
-        std::from_chars(reply->str, reply->str + reply->len, token.value);
-    }
-    return token;
+    return {static_cast<std::uint64_t>(detail::number_of(*reply))};
 }
 
 }  // namespace holdfast::guard

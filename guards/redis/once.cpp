@@ -1,4 +1,5 @@
 #include <commands.hpp>
+#include <common/check.hpp>
 #include <scripts.hpp>
 
 #include <holdfast/error.hpp>
@@ -21,11 +22,8 @@ completion settle(redisContext* connection, const once_ticket& ticket, const det
 }  // namespace
 
 redis_once::redis_once(redisContext* connection, once_terms terms)
-    : connection_{connection}, terms_{terms} {
-    if (terms.claim.count() <= 0 || terms.keep.count() <= 0) {
-        failure{errc::invalid_argument, "a claim and an outcome last for some time"}.raise(
-            "redis_once");
-    }
+    : connection_{detail::not_null(connection, "redis_once")}, terms_{terms} {
+    detail::check_terms(terms, "redis_once");
 }
 
 once_reply redis_once::claim(std::string_view operation) {
@@ -34,6 +32,10 @@ once_reply redis_once::claim(std::string_view operation) {
     const auto lasts = std::to_string(terms_.claim.count());
     const auto keep = std::to_string(terms_.keep.count());
     const auto reply = detail::eval(connection_, scripts::once_claim, {key}, {claimant, lasts, keep});
+    if (reply->elements != 2) {
+        failure{errc::store_error, "the server answered something else than the script does"}.raise(
+            "redis_once::claim");
+    }
     const auto verdict = detail::text_of(*reply->element[0]);
     const auto& more = *reply->element[1];
     if (verdict == "claimed") {

@@ -1,5 +1,5 @@
-#include <charconv>
 #include <commands.hpp>
+#include <common/check.hpp>
 #include <scripts.hpp>
 
 #include <holdfast/error.hpp>
@@ -8,13 +8,12 @@
 
 namespace holdfast::guard {
 
+redis_storage_lease::redis_storage_lease(redisContext* connection)
+    : connection_{detail::not_null(connection, "redis_storage_lease")} {}
+
 lease_sequence redis_storage_lease::read(std::string_view key) {
     const auto reply = detail::command(connection_, {"HGET", key, "lease_seq"});
-    lease_sequence sequence;
-    if (reply->type == REDIS_REPLY_STRING) {
-        std::from_chars(reply->str, reply->str + reply->len, sequence.value);
-    }
-    return sequence;
+    return {detail::number_of(*reply)};
 }
 
 contest redis_storage_lease::write(

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <common/check.hpp>
 #include <memory>
 
 #include <holdfast/error.hpp>
@@ -14,7 +15,11 @@ errc code_of(int result, std::string_view message) {
     switch (result & 0xFF) {
         case SQLITE_BUSY:
         case SQLITE_LOCKED:
+        case SQLITE_INTERRUPT:
             return errc::busy;
+        case SQLITE_RANGE:
+        case SQLITE_TOOBIG:
+            return errc::invalid_argument;
         case SQLITE_PERM:
         case SQLITE_READONLY:
         case SQLITE_AUTH:
@@ -23,9 +28,10 @@ errc code_of(int result, std::string_view message) {
         case SQLITE_CANTOPEN:
             return errc::store_unavailable;
         case SQLITE_ERROR:
-            return message.starts_with("no such table") || message.starts_with("no such column")
-                       ? errc::bad_configuration
-                       : errc::store_error;
+            if (message.starts_with("no such table") || message.starts_with("no such column")) {
+                return errc::bad_configuration;
+            }
+            return message.ends_with("syntax error") ? errc::invalid_argument : errc::store_error;
         default:
             return errc::store_error;
     }
@@ -38,6 +44,26 @@ struct reset {
     }
 };
 using use = std::unique_ptr<sqlite3_stmt, reset>;
+
+/// Whether something else than blanks and comments is there: a statement, or what is none.
+bool has_statement(sqlite3* connection, std::string_view text) {
+    while (!text.empty()) {
+        sqlite3_stmt* made = nullptr;
+        const char* rest = nullptr;
+        const int result = ::sqlite3_prepare_v3(connection, text.data(), static_cast<int>(text.size()),
+                                                0, &made, &rest);
+        ::sqlite3_finalize(made);
+        if (result != SQLITE_OK || made != nullptr) {
+            return true;
+        }
+        text.remove_prefix(static_cast<std::size_t>(rest - text.data()));
+    }
+    return false;
+}
+
+[[noreturn]] void refuse(std::string reason) {
+    failure{errc::invalid_argument, std::move(reason)}.raise("guard on sqlite");
+}
 
 int bind(sqlite3_stmt* statement, const std::string& name, const parameter& value) {
     const int place = ::sqlite3_bind_parameter_index(statement, name.c_str());
@@ -58,11 +84,15 @@ int bind(sqlite3_stmt* statement, const std::string& name, const parameter& valu
 std::vector<std::optional<std::string>> row_of(sqlite3_stmt* statement) {
     std::vector<std::optional<std::string>> row;
     for (int column = 0; column < ::sqlite3_column_count(statement); ++column) {
-        if (::sqlite3_column_type(statement, column) == SQLITE_NULL) {
+        const int type = ::sqlite3_column_type(statement, column);
+        if (type == SQLITE_NULL) {
             row.emplace_back();
             continue;
         }
-        const auto* const data = static_cast<const char*>(::sqlite3_column_blob(statement, column));
+        // Of a text in a database of UTF-16 the bytes would be UTF-16.
+        const void* const bytes = type == SQLITE_BLOB ? ::sqlite3_column_blob(statement, column)
+                                                      : ::sqlite3_column_text(statement, column);
+        const auto* const data = static_cast<const char*>(bytes);
         const auto size = static_cast<std::size_t>(::sqlite3_column_bytes(statement, column));
         row.emplace_back(size == 0 ? std::string{} : std::string{data, size});
     }
@@ -70,6 +100,14 @@ std::vector<std::optional<std::string>> row_of(sqlite3_stmt* statement) {
 }
 
 }  // namespace
+
+sqlite_database::sqlite_database(sqlite3* connection)
+    : connection_{detail::not_null(connection, "sqlite_database")} {
+    // A handle that `sqlite3_open` gave together with an error can do nothing but tell the error.
+    if (::sqlite3_exec(connection, "", nullptr, nullptr, nullptr) == SQLITE_MISUSE) {
+        failure{errc::store_unavailable, ::sqlite3_errmsg(connection)}.raise("guard on sqlite");
+    }
+}
 
 sqlite_database::~sqlite_database() {
     for (const auto& [text, statement] : prepared_) {
@@ -82,7 +120,12 @@ bool sqlite_database::in_transaction() const {
 }
 
 answer sqlite_database::run(std::string_view statement, std::span<const parameter> parameters) {
+    detail::check_statement(statement);
     const use used{prepared(statement)};
+    if (static_cast<std::size_t>(::sqlite3_bind_parameter_count(used.get())) != parameters.size()) {
+        // SQLite would take NULL for one that is missing.
+        refuse("not as many parameters as the statement has: " + std::string{statement});
+    }
     for (std::size_t index = 0; index < parameters.size(); ++index) {
         const auto result = bind(used.get(), "$" + std::to_string(index + 1), parameters[index]);
         if (result != SQLITE_OK) {
@@ -90,6 +133,7 @@ answer sqlite_database::run(std::string_view statement, std::span<const paramete
         }
     }
     answer said;
+    const auto changed_before = ::sqlite3_total_changes64(connection_);
     int result = ::sqlite3_step(used.get());
     if (result == SQLITE_ROW) {
         said.row = row_of(used.get());
@@ -99,30 +143,50 @@ answer sqlite_database::run(std::string_view statement, std::span<const paramete
     if (result != SQLITE_DONE) {
         fail(result);
     }
-    said.changed = static_cast<std::uint64_t>(::sqlite3_changes64(connection_));
+    // A statement that changes nothing leaves the number of an earlier one.
+    if (::sqlite3_total_changes64(connection_) != changed_before) {
+        said.changed = static_cast<std::uint64_t>(::sqlite3_changes64(connection_));
+    }
     return said;
 }
 
+/// The guards' own statements stay the same; a user's may be another one each time.
 sqlite3_stmt* sqlite_database::prepared(std::string_view statement) {
+    constexpr std::size_t most = 16;
     const auto found = std::find_if(prepared_.begin(), prepared_.end(),
                                     [&](const auto& one) { return one.first == statement; });
     if (found != prepared_.end()) {
-        return found->second;
+        std::rotate(found, found + 1, prepared_.end());
+        return prepared_.back().second;
     }
     sqlite3_stmt* made = nullptr;
+    const char* rest = nullptr;
     const int result =
         ::sqlite3_prepare_v3(connection_, statement.data(), static_cast<int>(statement.size()),
-                             SQLITE_PREPARE_PERSISTENT, &made, nullptr);
+                             SQLITE_PREPARE_PERSISTENT, &made, &rest);
     if (result != SQLITE_OK) {
         fail(result);
     }
-    return prepared_.emplace_back(statement, made).second;
+    if (made == nullptr) {
+        refuse("the statement is empty");
+    }
+    std::unique_ptr<sqlite3_stmt, decltype(&::sqlite3_finalize)> owned{made, &::sqlite3_finalize};
+    if (has_statement(connection_,
+                      statement.substr(static_cast<std::size_t>(rest - statement.data())))) {
+        refuse("more than one statement in one text; run them one by one: " + std::string{statement});
+    }
+    if (prepared_.size() == most) {
+        ::sqlite3_finalize(prepared_.front().second);
+        prepared_.erase(prepared_.begin());
+    }
+    prepared_.emplace_back(statement, made);
+    return owned.release();
 }
 
 void sqlite_database::fail(int result) const {
     const std::string message{::sqlite3_errmsg(connection_)};
     const auto code = code_of(result, message);
-    failure{code, message}.raise("guard on sqlite");
+    detail::raise_refusal(code, message, "guard on sqlite");
 }
 
 }  // namespace holdfast::guard

@@ -10,7 +10,8 @@
 /// What a lock that was lost in a fail-over does to a resource, and what each guard makes of it.
 ///
 /// A holds a lock that no replica has heard of. Its master dies, a sentinel promotes a replica, and B
-/// is granted the same lock there: two holders, both in good faith.
+/// is granted the same lock there: two holders, both in good faith. A knows its master only: who finds
+/// the new one is told at once.
 namespace holdfast::guard::testing {
 
 namespace {
@@ -19,8 +20,7 @@ using namespace std::chrono_literals;
 using testing_support::redis_sentinels;
 using testing_support::redis_server;
 
-/// Long enough that both leases are valid, as far as their holders know, while the tests run. Not
-/// renewed: the new master would tell A.
+/// Long enough that both leases are valid, as far as their holders know, while the tests run.
 constexpr lease_options unattended{.ttl = 120s, .renewal = renewal_mode::none};
 
 class two_holders {
@@ -73,9 +73,10 @@ private:
 
     redis_sentinels servers_;
     std::vector<redis_server*> deaf_;
-    client a_{address()};
+    const std::string first_master_{"redis://127.0.0.1:" + std::to_string(servers_.master().port())};
+    client a_{first_master_};
     client b_{address()};
-    client a_redisson_{address("?fenced=redisson")};
+    client a_redisson_{first_master_ + "?fenced=redisson"};
     client b_redisson_{address("?fenced=redisson")};
 };
 

@@ -64,11 +64,38 @@ TEST_F(fence_on, misuse_is_an_error) {
     old_->execute("ROLLBACK");
 }
 
-TEST_F(fence_on, a_missing_table_is_named_as_such) {
-    EXPECT_EQ(error_of([&] {
-                  return fence{old_db(), "elsewhere"}.newest("stock");
-              }),
-              errc::bad_configuration);
+TEST_F(fence_on, a_missing_table_is_named_with_what_makes_it) {
+    try {
+        static_cast<void>(fence(old_db(), "elsewhere").newest("stock"));
+        ADD_FAILURE() << "there is no such table";
+    } catch (const std::system_error& error) {
+        const std::string text{error.what()};
+        EXPECT_EQ(error.code(), errc::bad_configuration);
+        EXPECT_NE(text.find("elsewhere"), std::string::npos) << text;
+        EXPECT_NE(text.find("; create_table() makes a guard's own table"), std::string::npos) << text;
+    }
+}
+
+/// docs/guards/fenced-write.md: for a token that is larger than all that the lock will ever give.
+TEST_F(fence_on, a_wild_token_is_mended_by_hand) {
+    fence guarded{old_db()};
+    EXPECT_EQ(guarded.announce("stock:101", {1'000'000}), admission::admitted);
+    EXPECT_EQ(guarded.announce("stock:101", {34}), admission::stale);
+    EXPECT_EQ(guarded.newest("stock:101"), fencing_token{1'000'000});
+    fresh_->execute("UPDATE holdfast_fence SET token = 33 WHERE resource = 'stock:101'");
+    EXPECT_EQ(guarded.announce("stock:101", {34}), admission::admitted);
+}
+
+/// MySQL would end the transaction.
+TEST_F(fence_on, a_table_made_in_a_transaction_goes_with_it_or_is_refused) {
+    fence other{old_db(), "our_fence"};
+    old_->execute("BEGIN");
+    EXPECT_EQ(error_of([&] { return other.create_table(), 0; }),
+              old_db().speaks() == dialect::mysql ? std::error_code{errc::invalid_argument}
+                                                  : std::error_code{});
+    EXPECT_TRUE(old_db().in_transaction());
+    old_->execute("ROLLBACK");
+    EXPECT_EQ(error_of([&] { return other.newest("stock"); }), errc::bad_configuration);
 }
 
 TEST_F(fence_on, a_table_may_have_another_name) {

@@ -1,8 +1,11 @@
+#include <array>
 #include <memory>
 #include <stdexcept>
 #include <support/mariadb_server.hpp>
+#include <support/server_process.hpp>
 
 #include <holdfast/guard/mysql.hpp>
+#include "odd_keys.hpp"
 #include "row_locks.hpp"
 
 #include <mysql.h>
@@ -36,6 +39,8 @@ public:
         return row != nullptr && row[0] != nullptr ? row[0] : "";
     }
     database& guarded() override { return guarded_; }
+    /// Leaves the result unread.
+    void ask(const std::string& sql) { ::mysql_query(handle_.get(), sql.c_str()); }
     [[nodiscard]] unsigned long number() const { return ::mysql_thread_id(handle_.get()); }
 
 private:
@@ -75,9 +80,47 @@ void cut(sql_session& observer, sql_session& other) {
     observer.execute("KILL " + std::to_string(dynamic_cast<mysql_session&>(other).number()));
 }
 
+void cancel(sql_session& observer, sql_session& other) {
+    observer.execute("KILL QUERY " + std::to_string(dynamic_cast<mysql_session&>(other).number()));
+}
+
+void limit_statements(sql_session& session) {
+    session.execute("SET max_statement_time = 0.05");
+}
+
+void with_refused_connection(const std::function<void(database&)>& use) {
+    for (const char reconnect : {'\0', '\1'}) {
+        const std::unique_ptr<MYSQL, decltype(&::mysql_close)> handle{::mysql_init(nullptr),
+                                                                      &::mysql_close};
+        ::mysql_options(handle.get(), MYSQL_OPT_RECONNECT, &reconnect);
+        EXPECT_EQ(::mysql_real_connect(handle.get(), "127.0.0.1", "root", "", "test", 1, nullptr, 0),
+                  nullptr);
+        mysql_database refused{handle.get()};
+        use(refused);
+    }
+}
+
 namespace {
 
 using mysql_guards = sql_guards;
+
+TEST(mysql_connection, null_is_refused_in_words) {
+    const auto make = [] { return mysql_database(nullptr).speaks(); };
+    EXPECT_EQ(error_of(make), errc::invalid_argument);
+    EXPECT_NE(text_of(make).find("mysql_database: the connection is null"), std::string::npos);
+}
+
+TEST_F(mysql_guards, a_result_that_was_not_read_is_misuse) {
+    mysql_session careless;
+    careless.ask("SELECT 1");
+    EXPECT_EQ(error_of([&] { return fence{careless.guarded()}.announce("stock", {33}); }),
+              errc::invalid_argument);
+}
+
+TEST_F(mysql_guards, a_statement_without_its_parameters_is_refused_in_words) {
+    EXPECT_EQ(error_of([&] { return old_db().run("SELECT $1", {}); }), errc::invalid_argument);
+    EXPECT_EQ(error_of([&] { return old_db().run("SELECT $", {}); }), errc::invalid_argument);
+}
 
 /// The snapshot of a transaction in REPEATABLE READ, which is the default, does not matter to guards.
 TEST_F(mysql_guards, a_guard_looks_past_the_transactions_snapshot) {
@@ -142,6 +185,109 @@ TEST_F(mysql_guards, names_survive_a_server_without_backslash_escapes) {
     old_->execute("SET sql_mode = 'NO_BACKSLASH_ESCAPES'");
     EXPECT_EQ(fence{old_db()}.announce("a\\'b", {33}), admission::admitted);
     EXPECT_EQ(fence{fresh_db()}.newest("a\\'b"), fencing_token{33});
+}
+
+/// Also where the server reads statements in another character set than the client believes: in GBK, an
+/// escaped quote may be one letter and the quote.
+TEST_F(mysql_guards, no_two_keys_are_the_same_whatever_the_connections_character_set) {
+    for (const std::string set : {"latin1", "gbk", "sjis", "binary"}) {
+        SCOPED_TRACE(set);
+        SetUp();
+        old_->execute("SET NAMES " + set);
+        expect_distinct_keys(old_db(), fresh_db());
+    }
+}
+
+TEST_F(mysql_guards, a_text_stays_a_text_whatever_the_servers_character_set) {
+    old_->execute("SET NAMES gbk");
+    const std::string odd = "\xbf' OR 1 = 1 -- ";
+    const std::array parameters{parameter::of(odd)};
+    EXPECT_EQ(error_of([&] {
+                  return old_db().run("UPDATE product_stock SET stock = 1 WHERE id = $1", parameters);
+              }),
+              errc::invalid_argument)
+        << "no text in this character set";
+    EXPECT_EQ(stock(), "100");
+}
+
+/// A row whose column takes two texts for the same is one row, with one sequence.
+TEST_F(mysql_guards, a_key_of_the_users_is_compared_as_its_column_does) {
+    old_->execute(
+        "CREATE TABLE named_stock (name VARCHAR(50) COLLATE utf8mb4_general_ci PRIMARY KEY,"
+        " lease_seq BIGINT NOT NULL) CHARACTER SET utf8mb4");
+    old_->execute("INSERT INTO named_stock VALUES ('pay', 7)");
+    storage_lease lease{old_db(), {.table = "named_stock", .key = "name"}};
+    for (const auto* same : {"pay", "Pay", "pay "}) {
+        EXPECT_EQ(lease.read(same), lease_sequence{7}) << same;
+    }
+    EXPECT_EQ(lease.read("payx"), std::nullopt);
+    old_->execute("DROP TABLE named_stock");
+}
+
+TEST_F(mysql_guards, two_statements_are_refused_where_the_connection_allows_them) {
+    mysql_session several{CLIENT_MULTI_STATEMENTS};
+    EXPECT_EQ(error_of([&] {
+                  return several.guarded().run(
+                      "UPDATE product_stock SET stock = 1; UPDATE product_stock SET stock = 2", {});
+              }),
+              errc::invalid_argument);
+    EXPECT_EQ(stock(), "100");
+    EXPECT_EQ(several.guarded().run("UPDATE product_stock SET stock = 99;", {}).changed, 1U);
+}
+
+/// The server would end the connection.
+/// The client library connects again by itself, if the user wants that, and goes on in another session:
+/// without the transaction, and without `autocommit = 0`.
+TEST_F(mysql_guards, who_is_connected_again_in_the_middle_is_not_admitted) {
+    for (const std::string operation : {"admit", "advance"}) {
+        SCOPED_TRACE(operation);
+        const std::unique_ptr<MYSQL, decltype(&::mysql_close)> handle{::mysql_init(nullptr),
+                                                                      &::mysql_close};
+        const char reconnect = 1;
+        ::mysql_options(handle.get(), MYSQL_OPT_RECONNECT, &reconnect);
+        ASSERT_NE(::mysql_real_connect(handle.get(), nullptr, "root", "", "test", 0,
+                                       server().unix_socket().c_str(), 0),
+                  nullptr);
+        ASSERT_EQ(::mysql_query(handle.get(), "SET autocommit = 0"), 0);
+        const auto number = std::to_string(::mysql_thread_id(handle.get()));
+        fresh_->execute("KILL " + number);
+        testing_support::wait_until("the server has closed the connection", [&] {
+            return fresh_->value("SELECT count(*) FROM information_schema.processlist WHERE id = " +
+                                 number) == "0";
+        });
+        mysql_database connection{handle.get()};
+        const auto failed = error_of([&] {
+            return operation == "admit"
+                       ? fence{connection}.admit("stock", {33}) == admission::admitted
+                       : storage_lease{connection}.advance("stock", {0}) == contest::won;
+        });
+        EXPECT_EQ(failed, errc::outcome_unknown);
+    }
+}
+
+TEST_F(mysql_guards, an_outcome_that_is_too_long_for_the_server_is_refused_in_words) {
+    const auto most = std::stoull(old_->value("SELECT @@max_allowed_packet"));
+    once operations{old_db()};
+    const auto mine = operations.claim("pay:123").ticket;
+    EXPECT_EQ(operations.complete(mine, std::string(most / 8, 'x')), completion::recorded);
+    const auto other = operations.claim("pay:124").ticket;
+    const auto record = [&] { return operations.complete(other, std::string(most / 4, 'x')); };
+    EXPECT_EQ(error_of(record), errc::invalid_argument);
+    EXPECT_NE(text_of(record).find("max_allowed_packet"), std::string::npos);
+    EXPECT_EQ(operations.complete(other, "paid"), completion::recorded);
+    EXPECT_EQ(once{fresh_db()}.claim("pay:123").outcome.size(), most / 8);
+}
+
+TEST_F(mysql_guards, the_further_results_of_a_procedure_are_not_in_the_way) {
+    old_db().run("CREATE OR REPLACE PROCEDURE look() BEGIN SELECT 7; SELECT 8; END", {});
+    EXPECT_EQ(old_db().run("CALL look()", {}).number(0), 7);
+    EXPECT_EQ(fence{old_db()}.announce("stock", {33}), admission::admitted);
+    old_->execute("DROP PROCEDURE look");
+}
+
+TEST_F(mysql_guards, a_session_that_may_only_read_says_so) {
+    old_->execute("SET SESSION TRANSACTION READ ONLY");
+    EXPECT_EQ(error_of([&] { return fence{old_db()}.announce("stock", {33}); }), errc::unauthorised);
 }
 
 TEST_F(mysql_guards, a_lock_timeout_is_busy) {

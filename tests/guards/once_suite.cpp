@@ -78,6 +78,29 @@ TEST_F(once_on, completing_again_is_harmless_and_extending_then_is_refused) {
     EXPECT_EQ(once{fresh_db()}.claim("pay:123").result, verdict::done);
 }
 
+/// Whoever asked meanwhile was given the first outcome.
+TEST_F(once_on, an_outcome_is_never_replaced_by_another) {
+    for (const std::string_view first : {"paid", ""}) {
+        SCOPED_TRACE(first);
+        const auto operation = "pay:" + std::string{first};
+        const auto mine = once{old_db()}.claim(operation).ticket;
+        EXPECT_EQ(once{old_db()}.complete(mine, first), completion::recorded);
+        EXPECT_EQ(once{old_db()}.complete(mine, "refused"), completion::superseded);
+        EXPECT_EQ(once{old_db()}.complete(mine, first), completion::recorded);
+        EXPECT_EQ(once{fresh_db()}.claim(operation).outcome, first);
+    }
+}
+
+TEST_F(once_on, completing_again_in_one_transaction_is_the_same) {
+    old_->execute("BEGIN");
+    const auto mine = once{old_db()}.claim("pay:123").ticket;
+    EXPECT_EQ(once{old_db()}.complete(mine, "paid"), completion::recorded);
+    EXPECT_EQ(once{old_db()}.complete(mine, "refused"), completion::superseded);
+    EXPECT_EQ(once{old_db()}.complete(mine, "paid"), completion::recorded);
+    old_->execute("COMMIT");
+    EXPECT_EQ(once{fresh_db()}.claim("pay:123").outcome, "paid");
+}
+
 TEST_F(once_on, an_extended_claim_starts_over) {
     const auto mine = once{old_db()}.claim("pay:123").ticket;
     EXPECT_EQ(once(old_db(), {.claim = 1h}).extend(mine), completion::recorded);
@@ -90,6 +113,15 @@ TEST_F(once_on, an_abandoned_operation_can_be_claimed_at_once) {
     const auto next = once{fresh_db()}.claim("pay:123");
     EXPECT_EQ(next.result, verdict::claimed);
     EXPECT_EQ(next.ticket.attempt, 2U);
+    EXPECT_EQ(once{old_db()}.claim("pay:123").result, verdict::running) << "the others wait again";
+    EXPECT_EQ(once{old_db()}.complete(mine, "late"), completion::superseded);
+}
+
+TEST_F(once_on, an_abandoned_operation_can_be_completed_until_somebody_claims_it) {
+    const auto mine = once{old_db()}.claim("pay:123").ticket;
+    EXPECT_EQ(once{old_db()}.abandon(mine), completion::recorded);
+    EXPECT_EQ(once{old_db()}.complete(mine, "after all"), completion::recorded);
+    EXPECT_EQ(once{fresh_db()}.claim("pay:123").outcome, "after all");
 }
 
 TEST_F(once_on, an_outcome_is_forgotten_when_its_time_is_over) {
@@ -169,10 +201,51 @@ TEST_F(once_on, of_many_who_claim_at_the_same_time_one_gets_it) {
     EXPECT_EQ(claimed, static_cast<std::size_t>(operations));
 }
 
+/// Its connection is gone after some statements, and whatever comes then is not sent.
+class breaking_database final : public database {
+public:
+    breaking_database(database& connection, int statements)
+        : connection_{connection}, left_{statements} {}
+
+    [[nodiscard]] dialect speaks() const noexcept override { return connection_.speaks(); }
+    [[nodiscard]] bool in_transaction() const override { return connection_.in_transaction(); }
+    answer run(std::string_view statement, std::span<const parameter> parameters) override {
+        if (left_-- <= 0) {
+            failure{errc::store_unavailable, "the connection is gone"}.raise("test");
+        }
+        return connection_.run(statement, parameters);
+    }
+
+private:
+    database& connection_;
+    int left_;
+};
+
+/// The first one may have taken effect.
+TEST_F(once_on, a_connection_that_breaks_between_two_statements_leaves_the_outcome_unknown) {
+    static_cast<void>(once{old_db()}.claim("pay:123"));
+    for (const auto& [statements, expected] :
+         {std::pair{0, errc::store_unavailable}, std::pair{1, errc::outcome_unknown}}) {
+        breaking_database broken{fresh_db(), statements};
+        EXPECT_EQ(error_of([&] { return once{broken}.claim("pay:123"); }), expected);
+    }
+}
+
 TEST_F(once_on, misuse_is_an_error) {
     EXPECT_EQ(error_of([&] { return once{old_db()}.claim(""); }), errc::invalid_name);
     EXPECT_EQ(error_of([&] { return once(old_db(), {.claim = 0ms}); }), errc::invalid_argument);
     EXPECT_EQ(error_of([&] { return once(old_db(), {}, "a'b"); }), errc::invalid_argument);
+}
+
+TEST_F(once_on, a_ticket_that_nobody_was_given_settles_nothing) {
+    once outcomes{old_db()};
+    const auto claimed = outcomes.claim("pay");
+    for (const auto& foreign : {once_ticket{}, once_ticket{.operation = "pay", .claimant = "nobody"}}) {
+        EXPECT_EQ(outcomes.complete(foreign, "x"), completion::superseded);
+        EXPECT_EQ(outcomes.extend(foreign), completion::superseded);
+        EXPECT_EQ(outcomes.abandon(foreign), completion::superseded);
+    }
+    EXPECT_EQ(outcomes.complete(claimed.ticket, "paid"), completion::recorded);
 }
 
 }  // namespace

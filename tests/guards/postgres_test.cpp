@@ -2,8 +2,10 @@
 #include <memory>
 #include <stdexcept>
 #include <support/postgres_server.hpp>
+#include <support/server_process.hpp>
 
 #include <holdfast/guard/postgres.hpp>
+#include "odd_keys.hpp"
 #include "row_locks.hpp"
 
 #include <libpq-fe.h>
@@ -34,6 +36,7 @@ public:
         return ::PQntuples(result.get()) > 0 ? ::PQgetvalue(result.get(), 0, 0) : "";
     }
     database& guarded() override { return guarded_; }
+    [[nodiscard]] PGconn* handle() const { return handle_.get(); }
     [[nodiscard]] int server_process() const { return ::PQbackendPID(handle_.get()); }
 
 private:
@@ -68,9 +71,33 @@ void cut(sql_session& observer, sql_session& other) {
     observer.execute("SELECT pg_terminate_backend(" + pid + ", 10000)");
 }
 
+void cancel(sql_session& observer, sql_session& other) {
+    const auto pid = std::to_string(dynamic_cast<postgres_session&>(other).server_process());
+    observer.execute("SELECT pg_cancel_backend(" + pid + ")");
+}
+
+void limit_statements(sql_session& session) {
+    session.execute("SET statement_timeout = '50ms'");
+}
+
+void with_refused_connection(const std::function<void(database&)>& use) {
+    const std::unique_ptr<PGconn, decltype(&::PQfinish)> handle{
+        ::PQconnectdb("host=127.0.0.1 port=1 user=nobody dbname=none"), &::PQfinish};
+    postgres_database refused{handle.get()};
+    EXPECT_NE(text_of([&] { return refused.run("SELECT 1", {}); }).find("Connection refused"),
+              std::string::npos);
+    use(refused);
+}
+
 namespace {
 
 using postgres_guards = sql_guards;
+
+TEST(postgres_connection, null_is_refused_in_words) {
+    const auto make = [] { return postgres_database(nullptr).speaks(); };
+    EXPECT_EQ(error_of(make), errc::invalid_argument);
+    EXPECT_NE(text_of(make).find("postgres_database: the connection is null"), std::string::npos);
+}
 
 /// A snapshot from before somebody else's write is of no use, and PostgreSQL says so.
 TEST_F(postgres_guards, in_repeatable_read_a_transaction_older_than_the_last_write_is_busy) {
@@ -96,6 +123,97 @@ TEST_F(postgres_guards, a_transaction_that_failed_already_is_still_one) {
     EXPECT_THROW(old_->execute("SELECT nonsense"), std::runtime_error);
     EXPECT_EQ(error_of([&] { return fence{old_db()}.admit("stock", {33}); }), errc::store_error);
     old_->execute("ROLLBACK");
+}
+
+TEST_F(postgres_guards, a_connection_in_pipeline_mode_is_refused_in_words) {
+    ASSERT_EQ(::PQenterPipelineMode(dynamic_cast<postgres_session&>(*old_).handle()), 1);
+    EXPECT_EQ(error_of([&] { return fence{old_db()}.announce("stock", {33}); }),
+              errc::invalid_argument);
+    EXPECT_EQ(::PQexitPipelineMode(dynamic_cast<postgres_session&>(*old_).handle()), 1);
+    EXPECT_EQ(fence{old_db()}.announce("stock", {33}), admission::admitted);
+}
+
+/// The same bytes are other letters to each of them; Shift_JIS has letters twice.
+TEST_F(postgres_guards, no_two_keys_are_the_same_whatever_the_connections_encoding) {
+    fresh_->execute("SET bytea_output TO 'escape'");
+    for (const std::string encoding : {"LATIN1", "SJIS", "SQL_ASCII"}) {
+        SCOPED_TRACE(encoding);
+        SetUp();
+        old_->execute("SET client_encoding TO '" + encoding + "'");
+        expect_distinct_keys(old_db(), fresh_db());
+    }
+}
+
+TEST_F(postgres_guards, a_text_with_a_zero_byte_is_refused_and_not_cut) {
+    old_->execute("CREATE TABLE named_stock (name text PRIMARY KEY, lease_seq bigint NOT NULL)");
+    old_->execute("INSERT INTO named_stock VALUES ('pay', 7)");
+    storage_lease lease{old_db(), {.table = "named_stock", .key = "name"}};
+    EXPECT_EQ(lease.read("pay"), lease_sequence{7});
+    EXPECT_EQ(error_of([&] {
+                  return lease.read(std::string_view{"pay\0x", 5});
+              }),
+              errc::invalid_argument);
+    EXPECT_EQ(error_of([&] { return lease.read("pay\xff"); }), errc::invalid_argument);
+    const auto mine = once{old_db()}.claim("pay").ticket;
+    auto forged = mine;
+    forged.claimant += '\0';
+    EXPECT_EQ(error_of([&] { return once{old_db()}.complete(forged, "paid"); }),
+              errc::invalid_argument);
+    EXPECT_EQ(once{fresh_db()}.claim("pay").result, once_reply::verdict::running);
+    old_->execute("DROP TABLE named_stock");
+}
+
+/// As tables that were made with `text` columns.
+TEST_F(postgres_guards, a_table_of_texts_still_serves_and_takes_no_key_for_another) {
+    old_->execute("CREATE TABLE old_fence (resource text PRIMARY KEY, token bigint NOT NULL)");
+    fence guarded{old_db(), "old_fence"};
+    EXPECT_EQ(guarded.announce("pay", {7}), admission::admitted);
+    EXPECT_EQ(guarded.announce("pay", {6}), admission::stale);
+    EXPECT_EQ(old_->value("SELECT resource FROM old_fence"), "pay");
+    EXPECT_EQ(error_of([&] {
+                  return guarded.announce(std::string_view{"pay\0x", 5}, {6});
+              }),
+              errc::invalid_argument);
+    old_->execute("DROP TABLE old_fence");
+}
+
+TEST_F(postgres_guards, a_session_that_the_server_ended_in_its_transaction_leaves_the_outcome_unknown) {
+    const auto pid = std::to_string(dynamic_cast<postgres_session&>(*old_).server_process());
+    old_->execute("SET idle_in_transaction_session_timeout = '20ms'");
+    old_->execute("BEGIN");
+    testing_support::wait_until("the server has ended the session", [&] {
+        return fresh_->value("SELECT count(*) FROM pg_stat_activity WHERE pid = " + pid) == "0";
+    });
+    EXPECT_EQ(error_of([&] { return fence{old_db()}.admit("stock", {33}); }), errc::outcome_unknown);
+    EXPECT_EQ(error_of([&] { return fence{old_db()}.admit("stock", {33}); }), errc::store_unavailable);
+}
+
+TEST_F(postgres_guards, a_command_that_is_under_way_is_misuse) {
+    PGconn* const handle = dynamic_cast<postgres_session&>(*old_).handle();
+    ASSERT_EQ(::PQsendQuery(handle, "SELECT 1"), 1);
+    EXPECT_EQ(error_of([&] { return fence{old_db()}.announce("stock", {33}); }),
+              errc::invalid_argument);
+    while (PGresult* const result = ::PQgetResult(handle)) {
+        ::PQclear(result);
+    }
+    EXPECT_EQ(fence{old_db()}.announce("stock", {33}), admission::admitted);
+}
+
+TEST_F(postgres_guards, a_session_that_may_only_read_says_so) {
+    old_->execute("SET default_transaction_read_only = on");
+    EXPECT_EQ(error_of([&] { return fence{old_db()}.announce("stock", {33}); }), errc::unauthorised);
+}
+
+/// So that poolers, which give a session to another user, are welcome.
+TEST_F(postgres_guards, nothing_is_left_in_the_session) {
+    static_cast<void>(fence{old_db()}.announce("stock", {33}));
+    static_cast<void>(once{old_db()}.claim("pay:123"));
+    EXPECT_EQ(old_->value("SELECT count(*) FROM pg_prepared_statements"), "0");
+    EXPECT_EQ(old_->value("SELECT count(*) FROM pg_cursors"), "0");
+    EXPECT_EQ(old_->value("SELECT count(*) FROM pg_settings WHERE source = 'session' AND name NOT LIKE"
+                          " 'client%'"),
+              fresh_->value("SELECT count(*) FROM pg_settings WHERE source = 'session' AND name NOT"
+                            " LIKE 'client%'"));
 }
 
 TEST_F(postgres_guards, a_lock_timeout_of_the_users_is_busy) {

@@ -1,5 +1,7 @@
 #include <chrono>
+#include <functional>
 #include <future>
+#include <vector>
 
 #include <holdfast/clock.hpp>
 #include <support/server_process.hpp>
@@ -149,10 +151,81 @@ TEST_F(row_locks, forget_leaves_alone_what_was_claimed_while_it_waited) {
     EXPECT_EQ(once{fresh_db()}.claim("pay:123").result, once_reply::verdict::running);
 }
 
-TEST_F(row_locks, a_connection_that_was_cut_leaves_the_outcome_unknown) {
+/// Whatever is asked of it, and never a word about transactions, which it does not have.
+void expect_unavailable(database& connection) {
+    const once_ticket ticket{.operation = "pay:123", .claimant = "somebody", .attempt = 1};
+    const std::vector<std::function<void()>> calls{
+        [&] { static_cast<void>(fence{connection}.admit("stock", {33})); },
+        [&] { static_cast<void>(fence{connection}.announce("stock", {33})); },
+        [&] { static_cast<void>(fence{connection}.newest("stock")); },
+        [&] { fence{connection}.create_table(); },
+        [&] { static_cast<void>(storage_lease{connection}.read("stock")); },
+        [&] { static_cast<void>(storage_lease{connection}.advance("stock", {})); },
+        [&] { storage_lease{connection}.create_table(); },
+        [&] { static_cast<void>(once{connection}.claim("pay:123")); },
+        [&] { static_cast<void>(once{connection}.complete(ticket, "paid")); },
+        [&] { static_cast<void>(once{connection}.extend(ticket)); },
+        [&] { once{connection}.abandon(ticket); },
+        [&] { once{connection}.forget(); },
+        [&] { once{connection}.create_table(); },
+    };
+    for (std::size_t index = 0; index < calls.size(); ++index) {
+        const auto failed = error_of([&] { return calls[index](), 0; });
+        EXPECT_EQ(failed, errc::store_unavailable) << "call " << index << ": " << failed.message();
+    }
+}
+
+TEST_F(row_locks, a_connection_that_is_cut_during_a_statement_leaves_the_outcome_unknown) {
+    fresh_->execute("BEGIN");
+    EXPECT_EQ(fence{fresh_db()}.admit("stock", {34}), admission::admitted);
+    auto announced = while_waiting(
+        [&] { return error_of([&] { return fence{old_db()}.announce("stock", {33}); }); });
     cut(*observer_, *old_);
-    EXPECT_EQ(error_of([&] { return fence{old_db()}.announce("stock", {33}); }), errc::outcome_unknown);
-    old_ = open_session();
+    EXPECT_EQ(announced.get(), errc::outcome_unknown);
+    fresh_->execute("ROLLBACK");
+}
+
+TEST_F(row_locks, a_statement_that_is_cancelled_is_busy) {
+    fresh_->execute("BEGIN");
+    EXPECT_EQ(fence{fresh_db()}.admit("stock", {34}), admission::admitted);
+    auto announced = while_waiting(
+        [&] { return error_of([&] { return fence{old_db()}.announce("stock", {35}); }); });
+    cancel(*observer_, *old_);
+    EXPECT_EQ(announced.get(), errc::busy);
+    fresh_->execute("COMMIT");
+    EXPECT_EQ(fence{old_db()}.announce("stock", {35}), admission::admitted);
+}
+
+TEST_F(row_locks, a_statement_that_takes_longer_than_the_user_allows_is_busy) {
+    fresh_->execute("BEGIN");
+    EXPECT_EQ(fence{fresh_db()}.admit("stock", {34}), admission::admitted);
+    limit_statements(*old_);
+    EXPECT_EQ(error_of([&] { return fence{old_db()}.announce("stock", {35}); }), errc::busy);
+    fresh_->execute("ROLLBACK");
+}
+
+TEST_F(row_locks, a_transaction_whose_connection_was_cut_is_gone_and_not_missing) {
+    old_->execute("BEGIN");
+    EXPECT_EQ(fence{old_db()}.admit("stock", {33}), admission::admitted);
+    cut(*observer_, *old_);
+    const auto first = error_of([&] { return fence{old_db()}.admit("stock", {33}); });
+    EXPECT_TRUE(first == errc::outcome_unknown || first == errc::store_unavailable) << first.message();
+    for (int again = 0; again < 2; ++again) {
+        EXPECT_EQ(error_of([&] { return fence{old_db()}.admit("stock", {33}); }),
+                  errc::store_unavailable);
+    }
+    EXPECT_EQ(fence{fresh_db()}.newest("stock"), fencing_token{0});
+}
+
+/// Nothing is sent on a connection that is known to be broken.
+TEST_F(row_locks, after_a_connection_was_cut_everything_is_unavailable) {
+    cut(*observer_, *old_);
+    EXPECT_TRUE(error_of([&] { return fence{old_db()}.announce("stock", {33}); }));
+    expect_unavailable(old_db());
+}
+
+TEST_F(row_locks, a_connection_that_was_refused_is_unavailable) {
+    with_refused_connection(expect_unavailable);
 }
 
 }  // namespace

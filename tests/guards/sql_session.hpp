@@ -39,6 +39,17 @@ template <class Call>
     return {};
 }
 
+/// The text of that error.
+template <class Call>
+[[nodiscard]] std::string text_of(Call&& call) {
+    try {
+        static_cast<void>(call());
+    } catch (const std::system_error& error) {
+        return error.what();
+    }
+    return {};
+}
+
 /// Two users, `old` and `fresh`, and a table of theirs with 100 pieces in stock.
 class sql_guards : public ::testing::Test {
 protected:

@@ -4,10 +4,14 @@
 -- ARGV  claimant, 'complete', keep in ms, outcome
 --       claimant, 'extend', how long the claim lasts in ms, how long it is remembered after that in ms
 --       claimant, 'abandon'
--- Returns 1, or 0 when the claim is somebody else's, or (extend, abandon) it was done
+-- Returns 1, or 0 when the claim is somebody else's, or it was done: a recorded outcome stays, and only
+-- 'complete' with the same outcome may come again
 local operation, claimant, what = KEYS[1], ARGV[1], ARGV[2]
 local fields = redis.call('HMGET', operation, 'claimant', 'outcome')
-if fields[1] ~= claimant or (fields[2] and what ~= 'complete') then
+if fields[1] ~= claimant then
+    return 0
+end
+if fields[2] and not (what == 'complete' and fields[2] == ARGV[4]) then
     return 0
 end
 if what == 'complete' then
