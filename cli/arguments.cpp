@@ -4,13 +4,16 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdlib>
-#include <functional>
 #include <map>
+#include <stdexcept>
 
+#include "command_table.hpp"
 #include "duration.hpp"
 #include "exit_code.hpp"
+#include "once_per.hpp"
 #include "secrets.hpp"
 
 namespace holdfast::cli {
@@ -25,7 +28,19 @@ using std::chrono::milliseconds;
     throw stop_program{exit_code::usage, fmt::format("{} (see {})", problem, where)};
 }
 
+/// Empty when it is not set, and refused when it is set but empty: a script whose own variable was not
+/// set must not end up with another store, or with fewer demands, than it asked for.
 [[nodiscard]] std::string environment(const char* variable) {
+    const char* value = std::getenv(variable);
+    if (value != nullptr && *value == '\0') {
+        throw stop_program{
+            exit_code::configuration,
+            fmt::format("{0} is set, but empty; give it a value, or unset {0}", variable)};
+    }
+    return value == nullptr ? std::string{} : std::string{value};
+}
+
+[[nodiscard]] std::string inherited(const char* variable) {
     const char* value = std::getenv(variable);
     return value == nullptr ? std::string{} : std::string{value};
 }
@@ -37,121 +52,113 @@ using std::chrono::milliseconds;
     return error == std::errc{} && rest == end && !text.empty() ? std::optional{value} : std::nullopt;
 }
 
-[[nodiscard]] fencing_token parse_token(const std::string& text, const std::string& source) {
-    const auto value = parse_number(text);
-    if (!value) {
-        throw CLI::ValidationError{source, fmt::format("\"{}\" is no token; it is a number", text)};
+/// `a, b, c` for `a b c`.
+[[nodiscard]] std::string with_commas(std::string_view words) {
+    std::string text;
+    for (const char c : words) {
+        text += c == ' ' ? std::string{", "} : std::string{c};
     }
-    return fencing_token{*value};
+    return text;
 }
 
-[[nodiscard]] owner_id parse_owner(const std::string& text, const std::string& source) {
-    const auto owner = owner_id::parse(text);
-    if (!owner) {
-        throw CLI::ValidationError{
-            source, fmt::format("\"{}\" is no owner; copy one from holdfast inspect", text)};
+/// What is wrong with a value; empty when nothing is.
+[[nodiscard]] std::string problem_with(const option_entry& option, const std::string& text) {
+    if (option.value == "DURATION") {
+        const auto problem = parse_duration(text).problem;
+        return option.name == "--wait" && problem.find("is zero") != std::string::npos
+                   ? problem + "; --no-wait gives up at once"
+                   : problem;
     }
-    return *owner;
+    if (!option.choices.empty() && !contains_word(option.choices, text)) {
+        return fmt::format("\"{}\" is none of {}", text, with_commas(option.choices));
+    }
+    if (option.value == "N" && !parse_number(text)) {
+        return fmt::format("\"{}\" is no number", text);
+    }
+    if (option.value == "OWNER" && !owner_id::parse(text)) {
+        return fmt::format("\"{}\" is no owner; copy one from holdfast inspect", text);
+    }
+    if (option.value == "ADDRESS" && text.empty()) {
+        return "the address is empty; write local: for the store of this host";
+    }
+    return {};
 }
 
-[[nodiscard]] scope parse_scope(const std::string& text, const std::string& source) {
-    if (text == "process") {
-        return scope::process;
-    }
-    if (text == "host") {
-        return scope::host;
-    }
-    if (text == "fleet") {
-        return scope::fleet;
-    }
-    throw CLI::ValidationError{source, fmt::format("\"{}\" is none of fleet, host, process", text)};
-}
+/// The options of one command line. Every value has the form that the table asks for.
+class given_options {
+public:
+    explicit given_options(std::string command) : command_{std::move(command)} {}
 
-void duration_option(CLI::App& command, const std::string& name, std::optional<milliseconds>& target) {
-    command.add_option_function<std::string>(name, [name, &target](const std::string& text) {
-        const auto parsed = parse_duration(text);
-        if (!parsed.problem.empty()) {
-            throw CLI::ValidationError{name, parsed.problem};
+    void add(const option_entry& option, const std::string& text) {
+        if (const auto problem = problem_with(option, text); !problem.empty()) {
+            throw CLI::ValidationError{std::string{option.name}, problem};
         }
-        target = parsed.value;
-    });
-}
+        values_[option.name].push_back(text);
+    }
+    void add_argument(const std::string& text) {
+        if (looks_like_store(text)) {
+            refuse("a store's address is no name of a lock; write --store ADDRESS, or HOLDFAST_STORE",
+                   command_);
+        }
+        arguments_.push_back(text);
+    }
 
-/// What a command line holds before it is known to make sense.
-struct raw_arguments {
-    /// Several are a quorum.
-    std::vector<std::string> stores;
-    std::optional<scope> require;
-    std::vector<std::string> positionals;
-    std::optional<milliseconds> wait, ttl;
-    bool help{}, no_wait{}, quiet{}, verbose{};
-    run_arguments run;
-    release_arguments release;
-    bool json{};
+    [[nodiscard]] const std::string& command() const noexcept { return command_; }
+    [[nodiscard]] const std::vector<std::string>& arguments() const noexcept { return arguments_; }
+    [[nodiscard]] bool has(std::string_view name) const { return !all(name).empty(); }
+    [[nodiscard]] const std::vector<std::string>& all(std::string_view name) const {
+        if (find_option(command_, name) == nullptr) {
+            throw std::logic_error{fmt::format("{} has no option {}", command_, name)};
+        }
+        static const std::vector<std::string> none;
+        const auto found = values_.find(name);
+        return found == values_.end() ? none : found->second;
+    }
+    [[nodiscard]] std::string text(std::string_view name) const {
+        return has(name) ? all(name).back() : std::string{};
+    }
+    [[nodiscard]] std::optional<milliseconds> duration(std::string_view name) const {
+        return has(name) ? std::optional{parse_duration(text(name)).value} : std::nullopt;
+    }
+    [[nodiscard]] std::optional<std::uint64_t> number(std::string_view name) const {
+        return has(name) ? parse_number(text(name)) : std::nullopt;
+    }
+    [[nodiscard]] std::optional<owner_id> owner(std::string_view name) const {
+        return has(name) ? owner_id::parse(text(name)) : std::nullopt;
+    }
+    [[nodiscard]] std::optional<fencing_token> token(std::string_view name) const {
+        const auto value = number(name);
+        return value ? std::optional{fencing_token{*value}} : std::nullopt;
+    }
+
+private:
+    std::string command_;
+    std::vector<std::string> arguments_;
+    std::map<std::string_view, std::vector<std::string>> values_;
 };
 
-void common_options(CLI::App& command, raw_arguments& raw) {
-    command.add_flag("-h,--help", raw.help);
-    command.add_option("--store", raw.stores)->allow_extra_args(false);
-    command.add_option("names", raw.positionals);
-    command.add_option_function<std::string>(
-        "--require", [&raw](const std::string& text) { raw.require = parse_scope(text, "--require"); });
+[[nodiscard]] scope to_scope(std::string_view word) {
+    return word == "fleet" ? scope::fleet : word == "host" ? scope::host : scope::process;
 }
 
-void hold_options(CLI::App& command, raw_arguments& raw) {
-    command.add_option_function<std::string>("--owner", [&raw](const std::string& text) {
-        raw.release.owner = parse_owner(text, "--owner");
-    });
-    command.add_option_function<std::string>("--token", [&raw](const std::string& text) {
-        raw.release.token = parse_token(text, "--token");
-    });
-}
-
-void run_options(CLI::App& command, raw_arguments& raw) {
-    auto& run = raw.run;
-    command.add_flag("--no-wait", raw.no_wait);
-    duration_option(command, "--wait", raw.wait);
-    duration_option(command, "--ttl", raw.ttl);
-    duration_option(command, "--max-hold", run.max_hold);
-    duration_option(command, "--min-hold", run.min_hold);
-    duration_option(command, "--once-per", run.once_per);
-    duration_option(command, "--grace", run.grace);
-    command.add_flag("--shared", run.shared);
-    command.add_option_function<std::string>("--permits", [&run](const std::string& text) {
-        const auto value = parse_number(text);
-        if (!value || *value == 0 || *value > 1'000'000) {
-            throw CLI::ValidationError{"--permits",
-                                       fmt::format("\"{}\" is no number from 1 to 1000000", text)};
-        }
-        run.permits = static_cast<std::uint32_t>(*value);
-    });
-    command.add_option_function<std::string>("--on-lost", [&run](const std::string& text) {
-        static const std::map<std::string, loss_policy> policies{{"term", loss_policy::terminate},
-                                                                 {"kill", loss_policy::kill},
-                                                                 {"ignore", loss_policy::ignore}};
-        const auto found = policies.find(text);
-        if (found == policies.end()) {
-            throw CLI::ValidationError{"--on-lost",
-                                       fmt::format("\"{}\" is none of term, kill, ignore", text)};
-        }
-        run.on_lost = found->second;
-    });
-    command.add_flag_callback("--pass-store",
-                              [&run] { run.pass_store = store_passing::with_password; });
-    command.add_option("--label", run.label);
-    command.add_flag("--json", raw.json);
-    command.add_flag("-v,--verbose", raw.verbose);
-    command.add_flag("-q,--quiet", raw.quiet);
+[[nodiscard]] loss_policy to_loss_policy(std::string_view word) {
+    return word == "ignore" ? loss_policy::ignore
+           : word == "kill" ? loss_policy::kill
+                            : loss_policy::terminate;
 }
 
 /// One address for all that were given.
 [[nodiscard]] std::string combined(const std::vector<std::string>& stores) {
-    if (stores.size() < 2) {
-        return stores.empty() ? environment("HOLDFAST_STORE") : stores.front();
+    if (stores.empty()) {
+        const auto chosen = environment("HOLDFAST_STORE");
+        return chosen.empty() ? std::string{"local:"} : chosen;
+    }
+    if (stores.size() == 1) {
+        return stores.front();
     }
     std::string address = "quorum:";
     for (const auto& each : stores) {
-        if (each.empty() || each.find_first_of(" \t\n") != std::string::npos) {
+        if (each.find_first_of(" \t\n") != std::string::npos) {
             refuse("a store of a quorum has no white space in its address");
         }
         address += (&each == &stores.front() ? "" : " ") + each;
@@ -159,48 +166,71 @@ void run_options(CLI::App& command, raw_arguments& raw) {
     return address;
 }
 
-[[nodiscard]] store_arguments finish_store(const raw_arguments& raw) {
-    store_arguments store;
-    store.address = combined(raw.stores);
-    store.password_exposed = std::any_of(raw.stores.begin(), raw.stores.end(),
-                                         [](const auto& each) { return has_password(each); });
-    if (store.address.empty()) {
-        store.address = "local:";
+[[nodiscard]] scope required_scope(const given_options& given) {
+    if (given.has("--require")) {
+        return to_scope(given.text("--require"));
     }
     const auto required = environment("HOLDFAST_REQUIRE");
-    if (raw.require) {
-        store.require = *raw.require;
-    } else if (!required.empty()) {
-        store.require = parse_scope(required, "HOLDFAST_REQUIRE");
+    if (required.empty()) {
+        return scope::process;
     }
+    const auto problem = problem_with(*find_option(given.command(), "--require"), required);
+    if (!problem.empty()) {
+        refuse("HOLDFAST_REQUIRE: " + problem, given.command());
+    }
+    return to_scope(required);
+}
+
+[[nodiscard]] store_arguments make_store(const given_options& given) {
+    const auto& stores = given.all("--store");
+    store_arguments store;
+    store.address = combined(stores);
+    store.password_exposed =
+        std::any_of(stores.begin(), stores.end(), [](const auto& each) { return has_password(each); });
+    store.require = required_scope(given);
     return store;
 }
 
-[[nodiscard]] std::string only_name(const raw_arguments& raw, const std::string& command) {
-    if (raw.positionals.empty() || raw.positionals.front().empty()) {
-        refuse(fmt::format("which lock? write holdfast {} NAME", command), command);
-    }
-    if (raw.positionals.size() > 1) {
-        refuse(fmt::format("one NAME is enough, but there is also \"{}\"", raw.positionals[1]),
-               command);
-    }
-    return raw.positionals.front();
+/// What all commands but `run` have in common.
+[[nodiscard]] store_arguments make_limited_store(const given_options& given) {
+    auto store = make_store(given);
+    store.timeout = given.duration("--timeout");
+    return store;
 }
 
-[[nodiscard]] verbosity level(const raw_arguments& raw) {
-    if (raw.quiet) {
+[[nodiscard]] std::string only_name(const given_options& given) {
+    const auto& names = given.arguments();
+    if (names.empty() || names.front().empty()) {
+        refuse(fmt::format("which lock? write holdfast {} NAME", given.command()), given.command());
+    }
+    if (names.size() > 1) {
+        refuse(fmt::format("one NAME is enough, but there is also \"{}\"", names[1]), given.command());
+    }
+    return names.front();
+}
+
+[[nodiscard]] verbosity level(const given_options& given) {
+    if (given.has("--quiet")) {
         return verbosity::quiet;
     }
-    return raw.verbose ? verbosity::verbose : verbosity::normal;
+    return given.has("--verbose") ? verbosity::verbose : verbosity::normal;
 }
 
-void check_run(const raw_arguments& raw) {
-    const auto& run = raw.run;
-    const std::array<std::pair<bool, const char*>, 6> conflicts{{
-        {raw.no_wait && raw.wait, "--no-wait and --wait exclude each other"},
-        {raw.quiet && raw.verbose, "--quiet and --verbose exclude each other"},
+[[nodiscard]] std::optional<std::uint32_t> permits(const given_options& given) {
+    const auto count = given.number("--permits");
+    if (count && (*count == 0 || *count > 1'000'000)) {
+        refuse(fmt::format("--permits: \"{}\" is no number from 1 to 1000000", *count), "run");
+    }
+    return count ? std::optional{static_cast<std::uint32_t>(*count)} : std::nullopt;
+}
+
+void check_run(const given_options& given, const run_arguments& run) {
+    const std::array<std::pair<bool, const char*>, 7> conflicts{{
+        {given.has("--no-wait") && given.has("--wait"), "--no-wait and --wait exclude each other"},
+        {given.has("--quiet") && given.has("--verbose"), "--quiet and --verbose exclude each other"},
         {run.shared && run.permits, "--shared and --permits exclude each other"},
         {run.once_per && (run.shared || run.permits), "--once-per needs an exclusive lock"},
+        {run.again && !run.once_per, "--again only makes sense with --once-per"},
         {run.min_hold && run.max_hold && *run.min_hold > *run.max_hold,
          "--min-hold is longer than --max-hold"},
         {run.grace && run.on_lost != loss_policy::terminate,
@@ -213,47 +243,110 @@ void check_run(const raw_arguments& raw) {
     }
 }
 
-[[nodiscard]] command_line finish_run(const raw_arguments& raw, std::vector<std::string> command,
-                                      bool separated) {
-    if (!separated && raw.positionals.size() > 1) {
-        refuse(fmt::format("put -- before the command: holdfast run {} -- {} ...", raw.positionals[0],
-                           raw.positionals[1]),
+[[nodiscard]] run_arguments make_run(const given_options& given, std::vector<std::string> command,
+                                     bool separated) {
+    const auto& names = given.arguments();
+    if (!separated && names.size() > 1) {
+        refuse(fmt::format("put -- before the command: holdfast run {} -- {} ...", names[0], names[1]),
                "run");
     }
-    auto run = raw.run;
-    run.name = only_name(raw, "run");
+    run_arguments run;
+    run.name = only_name(given);
+    if (is_once_per_marker(run.name)) {
+        refuse(fmt::format("\"{}\" is no name for a lock: names like this are for the markers that "
+                           "--once-per leaves",
+                           run.name),
+               "run");
+    }
     if (command.empty()) {
         refuse(fmt::format("which command? write holdfast run {} -- COMMAND", run.name), "run");
     }
-    check_run(raw);
     run.command = std::move(command);
-    run.wait = raw.no_wait ? milliseconds{0} : raw.wait;
-    run.ttl = raw.ttl.value_or(run.ttl);
-    run.json = raw.json;
-    run.level = level(raw);
-    run.store = finish_store(raw);
+    run.wait = given.has("--no-wait") ? milliseconds{0} : given.duration("--wait");
+    run.ttl = given.duration("--ttl").value_or(run.ttl);
+    run.max_hold = given.duration("--max-hold");
+    run.min_hold = given.duration("--min-hold");
+    run.once_per = given.duration("--once-per");
+    run.again = given.has("--again");
+    run.grace = given.duration("--grace");
+    run.on_lost = to_loss_policy(given.text("--on-lost"));
+    run.pass_store =
+        given.has("--pass-store") ? store_passing::with_password : store_passing::without_password;
+    run.shared = given.has("--shared");
+    run.permits = permits(given);
+    run.label = given.text("--label");
+    run.json = given.has("--json");
+    run.level = level(given);
+    check_run(given, run);
+    run.store = make_store(given);
     return run;
 }
 
-[[nodiscard]] command_line finish_check(const raw_arguments& raw) {
+[[nodiscard]] list_arguments make_list(const given_options& given) {
+    const auto& prefixes = given.arguments();
+    if (prefixes.size() > 1) {
+        refuse(fmt::format("one PREFIX is enough, but there is also \"{}\"", prefixes[1]), "list");
+    }
+    return {make_limited_store(given), prefixes.empty() ? std::string{} : prefixes.front(),
+            given.has("--json")};
+}
+
+[[nodiscard]] inspect_arguments make_inspect(const given_options& given) {
+    auto name = only_name(given);
+    return {make_limited_store(given), std::move(name), given.has("--json")};
+}
+
+[[nodiscard]] release_arguments make_release(const given_options& given) {
+    release_arguments release;
+    release.name = only_name(given);
+    release.store = make_limited_store(given);
+    release.force = given.has("--force");
+    release.reason = given.text("--reason");
+    release.owner = given.owner("--owner");
+    release.token = given.token("--token");
+    release.json = given.has("--json");
+    return release;
+}
+
+/// Token and owner in the environment belong to the lock in the environment, not to another one.
+void inherit_hold(check_arguments& check) {
+    const auto token = inherited("HOLDFAST_TOKEN");
+    const auto owner = inherited("HOLDFAST_OWNER");
+    if (!token.empty()) {
+        const auto value = parse_number(token);
+        if (!value) {
+            refuse(fmt::format("HOLDFAST_TOKEN: \"{}\" is no token; it is a number", token), "check");
+        }
+        check.token = fencing_token{*value};
+    }
+    if (!owner.empty()) {
+        check.owner = owner_id::parse(owner);
+        if (!check.owner) {
+            refuse(fmt::format("HOLDFAST_OWNER: \"{}\" is no owner", owner), "check");
+        }
+    }
+}
+
+[[nodiscard]] check_arguments make_check(const given_options& given) {
     check_arguments check;
-    check.store = finish_store(raw);
-    check.owner = raw.release.owner;
-    check.token = raw.release.token;
-    check.level = level(raw);
-    const auto inherited_name = environment("HOLDFAST_NAME");
-    check.name = raw.positionals.empty() ? inherited_name : only_name(raw, "check");
+    check.store = make_limited_store(given);
+    check.owner = given.owner("--owner");
+    check.token = given.token("--token");
+    check.json = given.has("--json");
+    check.level = level(given);
+    const auto inherited_name = inherited("HOLDFAST_NAME");
+    check.name = given.arguments().empty() ? inherited_name : only_name(given);
     if (check.name.empty()) {
         refuse("which lock? write holdfast check NAME, or call it inside holdfast run", "check");
     }
-    // Token and owner in the environment belong to the lock in the environment, not to another one.
     if (check.name == inherited_name && !check.token && !check.owner) {
-        const auto token = environment("HOLDFAST_TOKEN");
-        const auto owner = environment("HOLDFAST_OWNER");
-        check.token =
-            token.empty() ? std::nullopt : std::optional{parse_token(token, "HOLDFAST_TOKEN")};
-        check.owner =
-            owner.empty() ? std::nullopt : std::optional{parse_owner(owner, "HOLDFAST_OWNER")};
+        inherit_hold(check);
+    }
+    if (!check.token && !check.owner && !inherited_name.empty()) {
+        refuse(fmt::format("this command runs under \"{}\", not under \"{}\"; give --token, --owner or "
+                           "both to say who should hold \"{}\"",
+                           inherited_name, check.name, check.name),
+               "check");
     }
     if (!check.token && !check.owner) {
         refuse("held by whom? give --token, --owner or both, or call it inside holdfast run", "check");
@@ -261,71 +354,106 @@ void check_run(const raw_arguments& raw) {
     return check;
 }
 
-[[nodiscard]] command_line finish_others(const raw_arguments& raw, const std::string& command) {
-    if (command == "list") {
-        if (raw.positionals.size() > 1) {
-            refuse(fmt::format("one PREFIX is enough, but there is also \"{}\"", raw.positionals[1]),
-                   command);
-        }
-        return list_arguments{finish_store(raw), raw.positionals.empty() ? "" : raw.positionals.front(),
-                              raw.json};
+[[nodiscard]] doctor_arguments make_doctor(const given_options& given) {
+    if (!given.arguments().empty()) {
+        refuse(fmt::format("doctor looks at a store, not at \"{}\"; name it with --store",
+                           given.arguments().front()),
+               "doctor");
     }
-    if (command == "inspect") {
-        return inspect_arguments{finish_store(raw), only_name(raw, command), raw.json};
-    }
-    if (command == "release") {
-        auto release = raw.release;
-        release.store = finish_store(raw);
-        release.name = only_name(raw, command);
-        release.json = raw.json;
-        return release;
-    }
-    if (command == "doctor") {
-        if (!raw.positionals.empty()) {
-            refuse(fmt::format("doctor looks at a store, not at \"{}\"; name it with --store",
-                               raw.positionals.front()),
-                   command);
-        }
-        return doctor_arguments{finish_store(raw), raw.json};
-    }
-    return finish_check(raw);
+    return {make_limited_store(given), given.has("--json")};
 }
 
 /// One line out of what CLI11 says, in our words where its own would puzzle.
-[[nodiscard]] std::string explain(const CLI::ParseError& error) {
+[[nodiscard]] std::string explain(const CLI::ParseError& error, const std::string& command) {
     std::string text = error.what();
     std::replace(text.begin(), text.end(), '\n', ' ');
-    if (error.get_name() == "ExtrasError") {
-        const auto colon = text.find(": ");
-        return "unknown option" + (colon == std::string::npos ? "" : text.substr(colon));
+    const auto colon = std::min(text.find(": "), text.size());
+    if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+        return "unknown option" + text.substr(colon);
     }
-    return text;
+    const auto* const option = find_option(command, text.substr(0, colon));
+    if (option == nullptr || dynamic_cast<const CLI::ArgumentMismatch*>(&error) == nullptr) {
+        return text;
+    }
+    return text.ends_with("missing")
+               ? fmt::format("{0} needs a value: {0} {1}", option->name, option->value)
+               : fmt::format("{} is there more than once", option->name);
 }
 
-struct parser {
-    raw_arguments raw;
-    CLI::App app;
-
-    parser() {
-        app.set_help_flag();
-        app.require_subcommand(0, 1);
-        for (const char* name : {"run", "list", "inspect", "release", "check", "doctor"}) {
-            auto* command = app.add_subcommand(name);
-            command->set_help_flag();
-            common_options(*command, raw);
+/// CLI11 would take some values of a switch for yes, and some for no.
+void refuse_values_of_switches(const std::string& command, const std::vector<std::string>& words) {
+    for (auto word = words.begin(); word != words.end() && *word != "--"; ++word) {
+        const auto sign = word->find('=');
+        const auto* const option =
+            sign == std::string::npos ? nullptr : find_option(command, word->substr(0, sign));
+        if (option != nullptr && option->value.empty()) {
+            refuse(fmt::format("{0} takes no value, but has \"{1}\"; write {0}, or leave it out",
+                               option->name, word->substr(sign + 1)),
+                   command);
         }
-        run_options(*app.get_subcommand("run"), raw);
-        for (const char* name : {"list", "inspect", "release", "doctor"}) {
-            app.get_subcommand(name)->add_flag("--json", raw.json);
-        }
-        hold_options(*app.get_subcommand("release"), raw);
-        app.get_subcommand("release")->add_flag("--force", raw.release.force);
-        app.get_subcommand("release")->add_option("--reason", raw.release.reason);
-        hold_options(*app.get_subcommand("check"), raw);
-        app.get_subcommand("check")->add_flag("-q,--quiet", raw.quiet);
-        app.get_subcommand("check")->add_flag("-v,--verbose", raw.verbose);
     }
-};
+}
+
+/// Reads the words after the command's name by the table.
+void read_options(given_options& given, std::vector<std::string> words) {
+    refuse_values_of_switches(given.command(), words);
+    CLI::App app;
+    app.set_help_flag();
+    for (const auto& option : option_entries()) {
+        if (!takes(given.command(), option)) {
+            continue;
+        }
+        const auto names =
+            fmt::format("{}{}{}", option.letter, option.letter.empty() ? "" : ",", option.name);
+        if (option.value.empty()) {
+            app.add_flag_callback(names, [&given, &option] { given.add(option, {}); });
+        } else if (option.repeatable) {
+            app.add_option_function<std::vector<std::string>>(
+                   names,
+                   [&given, &option](const std::vector<std::string>& all) {
+                       for (const auto& each : all) {
+                           given.add(option, each);
+                       }
+                   })
+                ->allow_extra_args(false);
+        } else {
+            app.add_option_function<std::string>(
+                names, [&given, &option](const std::string& text) { given.add(option, text); });
+        }
+    }
+    app.add_option_function<std::vector<std::string>>("names",
+                                                      [&given](const std::vector<std::string>& all) {
+                                                          for (const auto& each : all) {
+                                                              given.add_argument(each);
+                                                          }
+                                                      });
+    std::reverse(words.begin(), words.end());
+    app.parse(std::move(words));
+}
+
+[[nodiscard]] command_line make_command_line(const given_options& given,
+                                             std::vector<std::string> program, bool separated) {
+    const auto& command = given.command();
+    if (given.has("--help")) {
+        return help_request{command, find_option(command, "--json") != nullptr && given.has("--json")};
+    }
+    if (command == "run") {
+        return make_run(given, std::move(program), separated);
+    }
+    if (command == "list") {
+        return make_list(given);
+    }
+    if (command == "inspect") {
+        return make_inspect(given);
+    }
+    if (command == "release") {
+        return make_release(given);
+    }
+    if (command == "check") {
+        return make_check(given);
+    }
+    return make_doctor(given);
+}
 
 [[nodiscard]] command_line parse_command(const std::string& command, std::vector<std::string> words) {
     // What follows -- is the command to run and none of CLI11's business.
@@ -336,43 +464,58 @@ struct parser {
         program.assign(separator + 1, words.end());
         words.erase(separator, words.end());
     }
-    parser all;
+    given_options given{command};
     try {
-        std::reverse(words.begin(), words.end());
-        all.app.parse(std::move(words));
-        if (all.raw.help) {
-            return help_request{command};
-        }
-        return command == "run" ? finish_run(all.raw, std::move(program), separated)
-                                : finish_others(all.raw, command);
+        read_options(given, std::move(words));
     } catch (const CLI::ParseError& error) {
-        refuse(explain(error), command);
+        refuse(explain(error, command), command);
     }
+    return make_command_line(given, std::move(program), separated);
+}
+
+/// The commands that have options, as a list for people.
+[[nodiscard]] std::string known_commands() {
+    std::string names;
+    for (const auto& command : command_entries().subspan(1)) {
+        names += (names.empty() ? "" : ", ") + std::string{command.name};
+    }
+    return names;
 }
 
 }  // namespace
 
 command_line parse_arguments(std::vector<std::string> words) {
     if (words.empty()) {
-        refuse(
-            "what to do? write holdfast run NAME -- COMMAND, or list, inspect, release, check, doctor");
+        refuse("what to do? write holdfast run NAME -- COMMAND, or one of " + known_commands());
     }
-    const auto& first = words.front();
+    const bool json = asks_for_json(words);
+    const auto first = words.front();
     if (first == "-h" || first == "--help" || first == "help") {
-        return help_request{words.size() > 1 ? words[1] : std::string{}};
+        const auto command = std::find_if(words.begin() + 1, words.end(),
+                                          [](const std::string& word) { return word != "--json"; });
+        return help_request{command == words.end() ? std::string{} : *command, json};
     }
-    if (first == "version" || first == "--version" || first == "-V") {
-        return version_request{};
+    if (first == "--version" || first == "-V") {
+        return version_request{json};
     }
-    static const std::array<std::string_view, 6> commands{"run",     "list",  "inspect",
-                                                          "release", "check", "doctor"};
-    if (std::find(commands.begin(), commands.end(), first) == commands.end()) {
-        refuse(fmt::format(
-            "there is no command \"{}\"; there are run, list, inspect, release, check, doctor, version",
-            first));
+    if (first.starts_with('-')) {
+        refuse(fmt::format("options come after the command: holdfast COMMAND {} …; there are {}",
+                           first.substr(0, first.find('=')), known_commands()));
     }
-    const auto command = first;
-    return parse_command(command, std::move(words));
+    if (first.empty() || find_command(first) == nullptr) {
+        refuse(fmt::format("there is no command \"{}\"; there are {}", first, known_commands()));
+    }
+    if (first == "version") {
+        const bool help = std::find(words.begin(), words.end(), "--help") != words.end();
+        return help ? command_line{help_request{first, json}} : command_line{version_request{json}};
+    }
+    words.erase(words.begin());
+    return parse_command(first, std::move(words));
+}
+
+bool asks_for_json(const std::vector<std::string>& words) {
+    const auto separator = std::find(words.begin(), words.end(), "--");
+    return std::find(words.begin(), separator, "--json") != separator;
 }
 
 }  // namespace holdfast::cli

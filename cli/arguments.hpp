@@ -19,6 +19,8 @@ struct store_arguments {
     scope require{scope::process};
     /// A password was given on the command line, where everybody can read it.
     bool password_exposed{};
+    /// How long the whole command may take; never set for `run`.
+    std::optional<std::chrono::milliseconds> timeout;
 };
 
 enum class loss_policy : std::uint8_t { terminate, kill, ignore };
@@ -36,6 +38,8 @@ struct run_arguments {
     std::optional<std::chrono::milliseconds> max_hold;
     std::optional<std::chrono::milliseconds> min_hold;
     std::optional<std::chrono::milliseconds> once_per;
+    /// Run although `once_per` would skip.
+    bool again{};
     std::optional<std::chrono::milliseconds> grace;
     loss_policy on_lost{loss_policy::terminate};
     store_passing pass_store{store_passing::without_password};
@@ -73,6 +77,7 @@ struct check_arguments {
     std::string name;
     std::optional<owner_id> owner;
     std::optional<fencing_token> token;
+    bool json{};
     verbosity level{verbosity::normal};
 };
 
@@ -84,9 +89,12 @@ struct doctor_arguments {
 struct help_request {
     /// Empty for the overview.
     std::string command;
+    bool json{};
 };
 
-struct version_request {};
+struct version_request {
+    bool json{};
+};
 
 using command_line =
     std::variant<help_request, version_request, run_arguments, list_arguments, inspect_arguments,
@@ -95,5 +103,8 @@ using command_line =
 /// Understands the command line and the environment variables that stand in for its options.
 /// Throws `stop_program` with `exit_code::usage` and a line that says what to write instead.
 [[nodiscard]] command_line parse_arguments(std::vector<std::string> words);
+
+/// Whether these words ask for JSON, even if they make no sense otherwise.
+[[nodiscard]] bool asks_for_json(const std::vector<std::string>& words);
 
 }  // namespace holdfast::cli

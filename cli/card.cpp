@@ -18,7 +18,7 @@ using std::chrono::system_clock;
 
 [[nodiscard]] std::string format_state(const lock_info& lock) {
     if (lock.holders.empty()) {
-        return "free";
+        return describe_unheld(lock);
     }
     if (lock.limit > 0) {
         std::uint32_t taken = 0;
@@ -36,6 +36,20 @@ using std::chrono::system_clock;
     auto text = fmt::format("{} by {}, from owner {} with token {}", format_time(revocation.at, now),
                             revocation.actor, revocation.owner.text(), revocation.token.value);
     return revocation.reason.empty() ? text : fmt::format("{}: {}", text, revocation.reason);
+}
+
+/// What keeps a `--once-per` command from running; empty when nothing does.
+[[nodiscard]] std::string format_earlier_run(const earlier_run& earlier, system_clock::time_point now) {
+    if (!earlier.problem.empty()) {
+        return fmt::format("unknown: {}", earlier.problem);
+    }
+    if (!earlier.marker) {
+        return {};
+    }
+    const auto& marker = *earlier.marker;
+    return fmt::format("not again before {} (in {}) unless --again is given; last run by {}",
+                       format_time(now + marker.remaining, now), format_duration(marker.remaining),
+                       describe_holder(marker));
 }
 
 }  // namespace
@@ -72,21 +86,25 @@ std::string format_takeover(const holder_info& holder, const engines::guarantees
     return fmt::format("within {} if the holder dies or hangs", rest);
 }
 
-std::string format_lock(const lock_info& lock, const client& store, system_clock::time_point now) {
-    auto text = fmt::format("{}\n", printable(lock.name));
-    text += line("state", format_state(lock));
-    text += line("store", fmt::format("{}, {}", store.store(), store.promises().reach_text));
+std::string format_lock(const lock_info& lock, const earlier_run& earlier, const client& store,
+                        system_clock::time_point now) {
+    auto page = fmt::format("{}\n", printable(lock.name));
+    page += line("state", format_state(lock));
+    page += line("store", fmt::format("{}, {}", store.store(), store.promises().reach_text));
     if (lock.waiters) {
-        text += line("waiters", fmt::format("{}", *lock.waiters));
+        page += line("waiters", fmt::format("{}", *lock.waiters));
+    }
+    if (const auto text = format_earlier_run(earlier, now); !text.empty()) {
+        page += line("once-per", text);
     }
     if (lock.last_revocation) {
-        text += line("revoked", format_revocation(*lock.last_revocation, now));
+        page += line("revoked", format_revocation(*lock.last_revocation, now));
     }
     for (const auto& holder : lock.holders) {
-        text += "\n" + format_card(lock, holder, now);
-        text += line("takeover", format_takeover(holder, store.promises()));
+        page += "\n" + format_card(lock, holder, now);
+        page += line("takeover", format_takeover(holder, store.promises()));
     }
-    return text;
+    return page;
 }
 
 }  // namespace holdfast::cli

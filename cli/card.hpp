@@ -5,6 +5,8 @@
 #include <holdfast/info.hpp>
 #include <string>
 
+#include "once_per.hpp"
+
 namespace holdfast::cli {
 
 /// A holder on several lines, for people who have to decide about it.
@@ -16,7 +18,7 @@ namespace holdfast::cli {
                                           const engines::guarantees& promises);
 
 /// Everything about one lock.
-[[nodiscard]] std::string format_lock(const lock_info& lock, const client& store,
-                                      std::chrono::system_clock::time_point now);
+[[nodiscard]] std::string format_lock(const lock_info& lock, const earlier_run& earlier,
+                                      const client& store, std::chrono::system_clock::time_point now);
 
 }  // namespace holdfast::cli

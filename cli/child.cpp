@@ -10,6 +10,7 @@
 #include <csignal>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "exit_code.hpp"
 
@@ -27,21 +28,52 @@ namespace {
     return pointers;
 }
 
+struct pipe_ends {
+    descriptor reader;
+    descriptor writer;
+};
+
+[[noreturn]] void fail(const char* what) {
+    throw std::system_error{errno, std::generic_category(), what};
+}
+
+[[nodiscard]] pipe_ends make_pipe() {
+    int ends[2]{};
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        fail("pipe");
+    }
+    return {descriptor{ends[0]}, descriptor{ends[1]}};
+}
+
 struct prepared_child {
     std::vector<char*> arguments;
     std::vector<char*> environment;
     pid_t parent{};
     int report{};
+    /// Has one byte for the child when everything is ready for the command, and ends when the parent
+    /// does.
+    const pipe_ends& life;
     bool lend_terminal{};
 };
+
+/// False: the parent died before.
+[[nodiscard]] bool wait_for_start(const pipe_ends& life) noexcept {
+    ::close(life.writer.get());
+    char start{};
+    ssize_t length = 0;
+    do {
+        length = ::read(life.reader.get(), &start, sizeof start);
+    } while (length < 0 && errno == EINTR);
+    return length == 1;
+}
 
 /// The child between fork and exec. Only async-signal-safe calls: other threads of the parent may
 /// have held any lock when it forked.
 [[noreturn]] void become(const prepared_child& prepared, const child_request& request) noexcept {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != prepared.parent) {
-        _exit(to_status(exit_code::internal));  // the parent died before it could be linked to us
+    if (getppid() != prepared.parent || !wait_for_start(prepared.life)) {
+        _exit(to_status(exit_code::internal));
     }
     if (prepared.lend_terminal) {
         request.tty.lend_to(getpid());
@@ -63,8 +95,18 @@ struct prepared_child {
     return length == static_cast<ssize_t>(sizeof error) ? error : 0;
 }
 
-[[noreturn]] void fail(const char* what) {
-    throw std::system_error{errno, std::generic_category(), what};
+/// Lets the child go on when its group is watched.
+[[nodiscard]] death_watch watch_over(pid_t child, pipe_ends life) {
+    const int go = life.writer.get();
+    try {
+        death_watch watch{child, std::move(life.reader), std::move(life.writer)};
+        [[maybe_unused]] const auto written = ::write(go, "", 1);
+        return watch;
+    } catch (...) {
+        kill(child, SIGKILL);
+        waitpid(child, nullptr, 0);
+        throw;
+    }
 }
 
 [[nodiscard]] std::string_view name_of(std::string_view assignment) noexcept {
@@ -74,14 +116,14 @@ struct prepared_child {
 }  // namespace
 
 spawned_child spawn(const child_request& request) {
-    int ends[2]{};
-    if (pipe2(ends, O_CLOEXEC) != 0) {
-        fail("pipe");
-    }
-    const descriptor reader{ends[0]};
-    descriptor writer{ends[1]};
-    const prepared_child prepared{pointers_to(request.command), pointers_to(request.environment),
-                                  getpid(), writer.get(), request.tty.should_be_lent()};
+    auto report = make_pipe();
+    auto life = make_pipe();
+    const prepared_child prepared{pointers_to(request.command),
+                                  pointers_to(request.environment),
+                                  getpid(),
+                                  report.writer.get(),
+                                  life,
+                                  request.tty.should_be_lent()};
     const auto id = fork();
     if (id < 0) {
         fail("fork");
@@ -89,16 +131,16 @@ spawned_child spawn(const child_request& request) {
     if (id == 0) {
         become(prepared, request);
     }
-    // In both processes, so that it is done before either goes on. Too late after exec: then it is
-    // done.
+    report.writer.close();
+    // In both processes, so that it is done before either goes on.
     setpgid(id, id);
-    writer.close();
-    const int error = read_report(reader.get());
+    auto watch = watch_over(id, std::move(life));
+    const int error = read_report(report.reader.get());
     if (error != 0) {
         waitpid(id, nullptr, 0);
         request.tty.take_back_from(id);
     }
-    return {id, error};
+    return {id, error, std::move(watch)};
 }
 
 std::vector<std::string> merge_environment(const std::vector<std::string>& overrides,

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "death_watch.hpp"
 #include "signals.hpp"
 #include "terminal.hpp"
 
@@ -23,10 +24,13 @@ struct spawned_child {
     pid_t id{};
     /// Why the command could not be executed; the child is already reaped then. Zero: it runs.
     int exec_error{};
+    /// Over the command's process group.
+    death_watch watch{};
 };
 
 /// Starts the command in a process group of its own, without a shell in between. It is killed when
-/// the calling *thread* ends, so call this from one that lives as long as the program.
+/// the calling *thread* ends, so call this from one that lives as long as the program. Throws
+/// `std::system_error`, and starts nothing, when there is no descriptor or no process to be had.
 [[nodiscard]] spawned_child spawn(const child_request& request);
 
 /// This process's environment with `overrides` (`NAME=value`) in place of what was inherited, and

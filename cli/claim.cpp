@@ -1,103 +1,80 @@
 #include "claim.hpp"
 
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
-
-#include <array>
-#include <atomic>
+#include <algorithm>
+#include <exception>
+#include <holdfast/error.hpp>
 #include <holdfast/mutex.hpp>
 #include <holdfast/semaphore.hpp>
 #include <holdfast/shared_mutex.hpp>
-#include <thread>
+#include <system_error>
 
 namespace holdfast::cli {
 
 namespace {
 
-/// Listens for signals on a thread of its own while the main thread waits for the lock.
-class cancellation_watch {
+/// How long to wait, in the words of the locks' functions.
+class patience {
 public:
-    explicit cancellation_watch(const signal_source& signals)
-        : signals_{signals}, finish_{checked(eventfd(0, EFD_CLOEXEC), "eventfd")}, listener_{[this] {
-              listen();
-          }} {}
-    cancellation_watch(const cancellation_watch&) = delete;
-    cancellation_watch& operator=(const cancellation_watch&) = delete;
-    ~cancellation_watch() { finish(); }
+    patience(const run_arguments& wanted, clock::time_point deadline, const std::stop_token& stop)
+        : wanted_{wanted}, deadline_{deadline}, stop_{stop} {}
 
-    [[nodiscard]] std::stop_token token() const noexcept { return stop_.get_token(); }
-    /// Stops listening; signals that come later are left for the next listener.
-    int finish() {
-        const std::uint64_t one = 1;
-        [[maybe_unused]] const auto length = ::write(finish_.get(), &one, sizeof one);
-        if (listener_.joinable()) {
-            listener_.join();
+    template <class Lock>
+    [[nodiscard]] std::optional<lease> take(Lock& lock) const {
+        if (!wanted_.wait) {
+            return lock.acquire(stop_);
         }
-        return signal_;
+        const auto left = time_left();
+        return left == clock::duration::zero() ? lock.try_acquire() : lock.try_acquire_for(left, stop_);
+    }
+    [[nodiscard]] std::optional<lease> take_share(shared_mutex& lock) const {
+        if (!wanted_.wait) {
+            return lock.acquire_shared(stop_);
+        }
+        const auto left = time_left();
+        return left == clock::duration::zero() ? lock.try_acquire_shared()
+                                               : lock.try_acquire_shared_for(left, stop_);
+    }
+    [[nodiscard]] std::optional<lease> take_permit(semaphore& lock) const {
+        if (!wanted_.wait) {
+            return lock.acquire(stop_);
+        }
+        const auto left = time_left();
+        return left == clock::duration::zero() ? lock.try_acquire()
+                                               : lock.try_acquire_for(left, 1, stop_);
     }
 
 private:
-    void listen() {
-        std::array<pollfd, 2> sources{{{finish_.get(), POLLIN, 0}, {signals_.readable(), POLLIN, 0}}};
-        while (signal_ == 0) {
-            ::poll(sources.data(), sources.size(), -1);
-            if ((sources[0].revents & POLLIN) != 0) {
-                return;
-            }
-            if (const auto signal = signals_.next()) {
-                act_on(*signal);
-            }
-        }
+    [[nodiscard]] clock::duration time_left() const {
+        return std::max<clock::duration>(deadline_ - clock::now(), clock::duration::zero());
     }
 
-    void act_on(int signal) {
-        if (signal == SIGTSTP) {
-            stop_here();
-        }
-        if (ends_waiting(signal)) {
-            signal_ = signal;
-            stop_.request_stop();
-        }
-    }
-
-    const signal_source& signals_;
-    descriptor finish_;
-    std::stop_source stop_;
-    std::atomic<int> signal_{0};
-    std::jthread listener_;
+    const run_arguments& wanted_;
+    clock::time_point deadline_;
+    const std::stop_token& stop_;
 };
 
-using std::chrono::milliseconds;
-
 [[nodiscard]] std::optional<lease> take_exclusive(client& store, const run_arguments& wanted,
-                                                  std::stop_token stop) {
-    mutex lock{store, wanted.name, terms_of(wanted)};
-    if (!wanted.wait) {
-        return lock.acquire(std::move(stop));
+                                                  const patience& how_long) {
+    std::exception_ptr refusal;
+    try {
+        mutex lock{store, wanted.name, terms_of(wanted)};
+        return how_long.take(lock);
+    } catch (const std::system_error& error) {
+        if (error.code() != errc::wrong_kind) {
+            throw;
+        }
+        refusal = std::current_exception();
     }
-    return *wanted.wait == milliseconds{0} ? lock.try_acquire()
-                                           : lock.try_acquire_for(*wanted.wait, std::move(stop));
-}
-
-[[nodiscard]] std::optional<lease> take_shared(client& store, const run_arguments& wanted,
-                                               std::stop_token stop) {
-    shared_mutex lock{store, wanted.name, terms_of(wanted)};
-    if (!wanted.wait) {
-        return lock.acquire_shared(std::move(stop));
+    try {
+        // Readers have it, or a writer among them.
+        shared_mutex lock{store, wanted.name, terms_of(wanted), other_kinds::wait};
+        return how_long.take(lock);
+    } catch (const std::system_error& error) {
+        if (error.code() != errc::wrong_kind) {
+            throw;
+        }
     }
-    return *wanted.wait == milliseconds{0} ? lock.try_acquire_shared()
-                                           : lock.try_acquire_shared_for(*wanted.wait, std::move(stop));
-}
-
-[[nodiscard]] std::optional<lease> take_permit(client& store, const run_arguments& wanted,
-                                               std::stop_token stop) {
-    semaphore lock{store, wanted.name, *wanted.permits, terms_of(wanted)};
-    if (!wanted.wait) {
-        return lock.acquire(std::move(stop));
-    }
-    return *wanted.wait == milliseconds{0} ? lock.try_acquire()
-                                           : lock.try_acquire_for(*wanted.wait, 1, std::move(stop));
+    std::rethrow_exception(refusal);  // no lock at all: the first answer says what it is
 }
 
 }  // namespace
@@ -106,24 +83,22 @@ lease_options terms_of(const run_arguments& wanted) {
     lease_options options;
     options.ttl = wanted.ttl;
     options.max_hold = wanted.max_hold;
+    options.release_timeout = release_patience;
     return options;
 }
 
-claim_result claim(client& store, const run_arguments& wanted, const signal_source& signals) {
-    cancellation_watch watch{signals};
-    claim_result result;
+std::optional<lease> claim(client& store, const run_arguments& wanted, clock::time_point deadline,
+                           const std::stop_token& stop) {
+    const patience how_long{wanted, deadline, stop};
     if (wanted.permits) {
-        result.held = take_permit(store, wanted, watch.token());
-    } else if (wanted.shared) {
-        result.held = take_shared(store, wanted, watch.token());
-    } else {
-        result.held = take_exclusive(store, wanted, watch.token());
+        semaphore lock{store, wanted.name, *wanted.permits, terms_of(wanted)};
+        return how_long.take_permit(lock);
     }
-    result.cancelled_by = watch.finish();
-    if (result.cancelled_by != 0) {
-        result.held.reset();  // gives it back, should it have been granted at the last moment
+    if (wanted.shared) {
+        shared_mutex lock{store, wanted.name, terms_of(wanted), other_kinds::wait};
+        return how_long.take_share(lock);
     }
-    return result;
+    return take_exclusive(store, wanted, how_long);
 }
 
 }  // namespace holdfast::cli

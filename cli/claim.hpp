@@ -1,25 +1,30 @@
 #pragma once
 
+#include <chrono>
 #include <holdfast/client.hpp>
+#include <holdfast/clock.hpp>
 #include <holdfast/lease.hpp>
 #include <optional>
+#include <stop_token>
 
 #include "arguments.hpp"
-#include "signals.hpp"
 
 namespace holdfast::cli {
 
-struct claim_result {
-    /// Empty: busy, or cancelled.
-    std::optional<lease> held;
-    /// The signal that ended the wait; then nothing is held. Zero: none did.
-    int cancelled_by{};
-};
+/// Takes what `wanted` asks for, waiting until `deadline` if it may wait at all. Empty: busy, or
+/// `stop` came first.
+///
+/// `run NAME` and `run NAME --shared` exclude each other, whatever the store. Redis keeps a plain lock
+/// and a read/write lock in two layouts under one name, and refuses whoever asks for the other kind:
+///
+///     held as        │ run NAME                            │ run NAME --shared
+///     a plain lock   │ waits for it as a plain lock        │ waits until it is free
+///     readers, writer│ is refused, and waits as a writer   │ joins the readers, waits for the writer
+[[nodiscard]] std::optional<lease> claim(client& store, const run_arguments& wanted,
+                                         clock::time_point deadline, const std::stop_token& stop);
 
-/// Takes what `wanted` asks for, waiting as long as it allows. HUP, INT, QUIT and TERM end the wait,
-/// TSTP stops the process as usual.
-[[nodiscard]] claim_result claim(client& store, const run_arguments& wanted,
-                                 const signal_source& signals);
+/// How long a store that does not answer is waited for at the end, for the lock to be given back.
+inline constexpr std::chrono::milliseconds release_patience{1'000};
 
 /// The terms of the lease that `wanted` asks for.
 [[nodiscard]] lease_options terms_of(const run_arguments& wanted);

@@ -4,6 +4,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -53,6 +54,15 @@ inline void reserve_standard_descriptors() noexcept {
         throw std::system_error{errno, std::generic_category(), what};
     }
     return descriptor{number};
+}
+
+/// Throws `std::system_error` unless there are descriptors for everything that a command may need. A
+/// store or the watch over a command that found out later would be in the middle of something.
+inline void require_descriptors() {
+    std::array<descriptor, 32> all;
+    for (auto& one : all) {
+        one = checked(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0), "32 of them are needed");
+    }
 }
 
 }  // namespace holdfast::cli

@@ -9,6 +9,7 @@
 #include "json.hpp"
 #include "store.hpp"
 #include "text.hpp"
+#include "time_limit.hpp"
 
 namespace holdfast::cli {
 
@@ -18,20 +19,43 @@ namespace {
     return one.level == finding::severity::warning;
 }
 
+struct level_names {
+    const char* text;
+    const char* json;
+};
+
+[[nodiscard]] level_names names_of(finding::severity level) {
+    switch (level) {
+        case finding::severity::warning:
+            return {"WARNING", "warning"};
+        case finding::severity::advice:
+            return {"ADVICE", "advice"};
+        case finding::severity::unchecked:
+            return {"UNKNOWN", "unchecked"};
+        case finding::severity::fact:
+            break;
+    }
+    return {"ok", "fact"};
+}
+
 [[nodiscard]] std::string to_text(const finding& one) {
     const auto where = one.server.empty() ? std::string{} : one.server + ": ";
-    return fmt::format("{:<8} {}\n", warns(one) ? "WARNING" : "ok", printable(where + one.text));
+    return fmt::format("{:<8} {}\n", names_of(one.level).text, printable(where + one.text));
 }
 
 [[nodiscard]] boost::json::object to_json(const finding& one) {
-    return {{"level", warns(one) ? "warning" : "fact"}, {"server", one.server}, {"text", one.text}};
+    return {{"level", names_of(one.level).json},
+            {"server", to_json_text(one.server)},
+            {"text", to_json_text(one.text)}};
 }
 
 }  // namespace
 
 int doctor(const doctor_arguments& arguments) {
+    time_limit limit{arguments.store.timeout, time_limit::request::looks, format_of(arguments)};
     const auto store = open_store(arguments.store);
     const auto findings = store->examine();
+    limit.finish();
     const auto warnings = std::count_if(findings.begin(), findings.end(), warns);
     const auto status = to_status(warnings == 0 ? exit_code::success : exit_code::configuration);
     if (arguments.json) {
@@ -39,11 +63,21 @@ int doctor(const doctor_arguments& arguments) {
         for (const auto& one : findings) {
             all.push_back(to_json(one));
         }
-        print_json(STDOUT_FILENO, {{"store", to_json(*store)}, {"findings", std::move(all)}});
+        boost::json::object object{
+            {"status", status}, {"store", to_json(*store)}, {"findings", std::move(all)}};
+        if (warnings > 0) {
+            const auto message =
+                fmt::format("{} of {} findings {} locks; their level is warning", warnings,
+                            findings.size(), warnings == 1 ? "endangers" : "endanger");
+            object["error"] = to_word(exit_code::configuration);
+            object["message"] = message;
+            messages{verbosity::normal}.error(message);
+        }
+        print_json(STDOUT_FILENO, object);
         return status;
     }
     auto text = fmt::format("{:<8} {}: excludes {}\n", "ok", printable(store->store()),
-                            store->promises().reach_text);
+                            printable(store->promises().reach_text));
     for (const auto& one : findings) {
         text += to_text(one);
     }

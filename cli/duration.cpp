@@ -25,8 +25,8 @@ constexpr std::array<unit, 5> units{{
     {"ms", 1},
 }};
 
-/// Ten years: nobody means more, and every sum with it stays far from overflow.
-constexpr std::int64_t longest = 3660LL * units[0].in_milliseconds;
+/// What stores keep at most. A longer ttl would be refused, a longer `--min-hold` cut.
+constexpr std::int64_t longest = 366LL * units[0].in_milliseconds;
 
 [[nodiscard]] bool is_digit(char c) noexcept {
     return c >= '0' && c <= '9';
@@ -83,7 +83,7 @@ parsed_duration parse_duration(std::string_view text) {
         std::int64_t number = 0;
         const auto [end, error] = std::from_chars(rest.data(), rest.data() + digits, number);
         if (error != std::errc{} || number > (longest - total) / factor) {
-            return refuse(fmt::format("\"{}\" is too long; at most 3660d", text));
+            return refuse(fmt::format("\"{}\" is too long; at most 366 days", text));
         }
         total += number * factor;
         next_unit = unit_index + 1;

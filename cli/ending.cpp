@@ -23,14 +23,16 @@ constexpr milliseconds longest_slack{1'000};
 
 }  // namespace
 
-milliseconds default_grace(milliseconds ttl) noexcept {
-    return std::min(ttl / 4, longest_default_grace);
+milliseconds default_grace(milliseconds hold) noexcept {
+    return std::min(hold / 4, longest_default_grace);
 }
 
 ending_terms make_ending_terms(milliseconds ttl, std::optional<milliseconds> grace,
                                std::optional<milliseconds> max_hold) {
-    const auto slack = std::clamp(ttl / 10, shortest_slack, longest_slack);
-    const ending_terms terms{grace.value_or(default_grace(ttl)), slack};
+    // A short hold gets a short end: the defaults have to fit what was asked for.
+    const auto hold = std::min(ttl, max_hold.value_or(ttl));
+    const auto slack = std::clamp(std::min(ttl / 10, hold / 4), shortest_slack, longest_slack);
+    const ending_terms terms{grace.value_or(default_grace(hold)), slack};
     const auto longest_grace = std::max(ttl / 2 - slack, milliseconds{0});
     if (terms.grace > longest_grace) {
         const auto enough = std::max(terms.grace * 5 / 2, 2 * (terms.grace + shortest_slack));

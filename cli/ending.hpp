@@ -28,8 +28,8 @@ struct ending_terms {
     }
 };
 
-/// A quarter of the ttl, at most ten seconds.
-[[nodiscard]] std::chrono::milliseconds default_grace(std::chrono::milliseconds ttl) noexcept;
+/// A quarter of the longest that a hold lasts without renewal, or at all; at most ten seconds.
+[[nodiscard]] std::chrono::milliseconds default_grace(std::chrono::milliseconds hold) noexcept;
 
 /// The terms for a ttl. Throws `stop_program` with `exit_code::configuration` when the grace does not
 /// fit: a renewal is only tried a third into the ttl, and one that fails should be tried again before

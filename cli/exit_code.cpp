@@ -1,13 +1,65 @@
 #include "exit_code.hpp"
 
+#include <fmt/format.h>
+
 #include <exception>
 #include <holdfast/error.hpp>
+#include <new>
 
 namespace holdfast::cli {
 
+std::string_view to_word(exit_code code) noexcept {
+    switch (code) {
+        case exit_code::success:
+            return "success";
+        case exit_code::usage:
+            return "usage";
+        case exit_code::unavailable:
+            return "unavailable";
+        case exit_code::internal:
+            break;
+        case exit_code::resources:
+            return "resources";
+        case exit_code::not_acquired:
+            return "not_acquired";
+        case exit_code::lost:
+            return "lost";
+        case exit_code::unauthorised:
+            return "unauthorised";
+        case exit_code::configuration:
+            return "configuration";
+        case exit_code::not_executable:
+            return "not_executable";
+        case exit_code::not_found:
+            return "not_found";
+    }
+    return "internal";
+}
+
+namespace {
+
+/// Where to look when this host has no more of something; empty for other errors.
+[[nodiscard]] std::string_view hint_for(const std::error_code& error) noexcept {
+    if (error == std::errc::too_many_files_open || error == std::errc::too_many_files_open_in_system) {
+        return "too few file descriptors, see ulimit -n";
+    }
+    if (error == std::errc::resource_unavailable_try_again) {
+        return "too few processes or threads, see ulimit -u and the limits of the container";
+    }
+    return error == std::errc::not_enough_memory ? "not enough memory" : "";
+}
+
+[[nodiscard]] std::string describe(const std::system_error& error) {
+    const bool ours = error.code().category() == error_category();
+    const auto hint = ours ? std::string_view{} : hint_for(error.code());
+    return hint.empty() ? error.what() : fmt::format("this host has {} ({})", hint, error.what());
+}
+
+}  // namespace
+
 exit_code exit_code_for(const std::error_code& error) noexcept {
     if (error.category() != error_category()) {
-        return exit_code::internal;
+        return hint_for(error).empty() ? exit_code::internal : exit_code::resources;
     }
     switch (static_cast<errc>(error.value())) {
         case errc::busy:
@@ -44,7 +96,9 @@ problem describe_current_exception() {
     } catch (const stop_program& stop) {
         return {stop.code(), stop.what()};
     } catch (const std::system_error& error) {
-        return {exit_code_for(error.code()), error.what()};
+        return {exit_code_for(error.code()), describe(error)};
+    } catch (const std::bad_alloc&) {
+        return {exit_code::resources, "this host has not enough memory"};
     } catch (const std::exception& error) {
         return {exit_code::internal, error.what()};
     } catch (...) {

@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 namespace holdfast::cli {
@@ -13,6 +14,7 @@ enum class exit_code : int {
     usage = 64,
     unavailable = 69,
     internal = 70,
+    resources = 71,
     not_acquired = 75,
     lost = 76,
     unauthorised = 77,
@@ -30,7 +32,11 @@ enum class exit_code : int {
     return 128 + signal;
 }
 
-/// The exit code for an error of the library's; `internal` for anything that is not one.
+/// One word for programs: `unavailable`.
+[[nodiscard]] std::string_view to_word(exit_code code) noexcept;
+
+/// The exit code for an error of the library's, or for a lack of descriptors, processes or memory;
+/// `internal` for anything else.
 [[nodiscard]] exit_code exit_code_for(const std::error_code& error) noexcept;
 
 /// Ends the program with a code and one line that says what to do.

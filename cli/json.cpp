@@ -1,5 +1,7 @@
 #include "json.hpp"
 
+#include <unistd.h>
+
 #include <boost/json.hpp>
 
 #include "messages.hpp"
@@ -31,6 +33,20 @@ namespace {
             return "best_effort";
         case engines::fencing::strict:
             return "strict";
+    }
+    return "unknown";
+}
+
+[[nodiscard]] std::string_view to_word(name_kind kind) noexcept {
+    switch (kind) {
+        case name_kind::lock:
+            return "lock";
+        case name_kind::semaphore:
+            return "semaphore";
+        case name_kind::latch:
+            return "latch";
+        case name_kind::counter:
+            return "counter";
     }
     return "unknown";
 }
@@ -100,8 +116,15 @@ json::object to_json(const lock_info& lock) {
     for (const auto& holder : lock.holders) {
         holders.push_back(to_json(holder));
     }
-    json::object result{
-        {"name", to_json_text(lock.name)}, {"free", lock.holders.empty()}, {"holders", holders}};
+    // Where a semaphore is nothing once its permits are back, its limit is all that tells.
+    const auto kind = lock.limit > 0 ? name_kind::semaphore : lock.kind;
+    json::object result{{"name", to_json_text(lock.name)},
+                        {"free", is_free(lock)},
+                        {"kind", to_word(kind)},
+                        {"holders", holders}};
+    if (lock.count) {
+        result["count"] = *lock.count;
+    }
     if (lock.limit > 0) {
         result["limit"] = lock.limit;
     }
@@ -123,8 +146,25 @@ json::object to_json(const client& store) {
             {"notices_dead_holders", promises.notices_dead_holders}};
 }
 
+json::object to_json(const problem& reason) {
+    return {{"status", to_status(reason.code)},
+            {"error", to_word(reason.code)},
+            {"message", to_json_text(reason.message)}};
+}
+
+std::string to_document(const json::object& value) {
+    return escape_invisible(json::serialize(value));
+}
+
+void print_problem(const problem& reason, output_format format) {
+    messages{verbosity::normal}.error(reason.message);
+    if (format == output_format::json) {
+        print_json(STDOUT_FILENO, to_json(reason));
+    }
+}
+
 void print_json(int descriptor, const json::object& value) {
-    write_all(descriptor, json::serialize(value) + "\n");
+    write_all(descriptor, to_document(value) + "\n");
 }
 
 }  // namespace holdfast::cli

@@ -2,9 +2,13 @@
 
 #include <boost/json/object.hpp>
 #include <chrono>
+#include <cstdint>
 #include <holdfast/client.hpp>
 #include <holdfast/info.hpp>
+#include <string>
 #include <string_view>
+
+#include "exit_code.hpp"
 
 namespace holdfast::cli {
 
@@ -19,6 +23,17 @@ namespace holdfast::cli {
 
 /// Text from others, with bytes that are not UTF-8 replaced: JSON has to stay JSON.
 [[nodiscard]] boost::json::string to_json_text(std::string_view text);
+
+/// What went wrong: `status`, `error`, `message`.
+[[nodiscard]] boost::json::object to_json(const problem& reason);
+
+/// The object as text. Characters that could drive a terminal are escaped.
+[[nodiscard]] std::string to_document(const boost::json::object& value);
+
+enum class output_format : std::uint8_t { text, json };
+
+/// Tells people on standard error what went wrong, and with `json` programs on standard output, too.
+void print_problem(const problem& reason, output_format format);
 
 /// Writes the object and a newline, in one write.
 void print_json(int descriptor, const boost::json::object& value);

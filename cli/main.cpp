@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/json.hpp>
 #include <holdfast/version.hpp>
 
 #include "arguments.hpp"
@@ -9,6 +10,7 @@
 #include "descriptor.hpp"
 #include "exit_code.hpp"
 #include "help.hpp"
+#include "json.hpp"
 #include "messages.hpp"
 #include "secrets.hpp"
 
@@ -24,11 +26,20 @@ struct dispatcher {
                 exit_code::usage,
                 fmt::format("there is no command \"{}\" (see holdfast --help)", request.command)};
         }
-        write_all(STDOUT_FILENO, text);
+        if (request.json) {
+            print_json(STDOUT_FILENO, {{"status", to_status(exit_code::success)}, {"text", text}});
+        } else {
+            write_all(STDOUT_FILENO, text);
+        }
         return to_status(exit_code::success);
     }
-    int operator()(const version_request&) const {
-        write_all(STDOUT_FILENO, fmt::format("holdfast {}\n", version()));
+    int operator()(const version_request& request) const {
+        if (request.json) {
+            print_json(STDOUT_FILENO,
+                       {{"status", to_status(exit_code::success)}, {"version", version()}});
+        } else {
+            write_all(STDOUT_FILENO, fmt::format("holdfast {}\n", version()));
+        }
         return to_status(exit_code::success);
     }
     int operator()(const run_arguments& arguments) const { return run(arguments); }
@@ -43,18 +54,42 @@ struct dispatcher {
 
 }  // namespace holdfast::cli
 
+namespace holdfast::cli {
+
+namespace {
+
+/// `run` keeps standard output for its command.
+void report(const problem& reason, const std::vector<std::string>& words) {
+    const messages out{verbosity::normal};
+    if (!asks_for_json(words)) {
+        out.error(reason.message);
+    } else if (words.front() == "run") {
+        auto object = to_json(reason);
+        object["outcome"] = "failed";
+        out.document(to_document(object) + "\n");
+    } else {
+        print_problem(reason, output_format::json);
+    }
+}
+
+}  // namespace
+
+}  // namespace holdfast::cli
+
 int main(int argc, char** argv) {
     using namespace holdfast::cli;
     reserve_standard_descriptors();
+    const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
     try {
-        const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
         hide_passwords(argc, argv);
         const auto request = parse_arguments(words);
         hide_password_in_environment();
+        require_descriptors();
         return std::visit(dispatcher{}, request);
     } catch (...) {
-        const auto what = describe_current_exception();
-        messages{verbosity::normal}.error(what.message);
-        return to_status(what.code);
+        auto reason = describe_current_exception();
+        reason.message = without_addresses(std::move(reason.message), words);
+        report(reason, words);
+        return to_status(reason.code);
     }
 }

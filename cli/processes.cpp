@@ -3,15 +3,17 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
-#include <cstdio>
+#include <iterator>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -22,9 +24,9 @@ namespace holdfast::cli {
 
 namespace {
 
-[[nodiscard]] std::string read_stat(pid_t id) {
-    const descriptor file{
-        ::open(("/proc/" + std::to_string(id) + "/stat").c_str(), O_RDONLY | O_CLOEXEC)};
+/// Empty, and `errno`, where it cannot be read.
+[[nodiscard]] std::string read_text(int directory, const std::string& path) {
+    const descriptor file{::openat(directory, path.c_str(), O_RDONLY | O_CLOEXEC)};
     std::array<char, 1024> buffer{};
     const auto length = file ? ::read(file.get(), buffer.data(), buffer.size()) : -1;
     return length > 0 ? std::string(buffer.data(), static_cast<std::size_t>(length)) : std::string{};
@@ -56,9 +58,10 @@ template <class Number>
     return value;
 }
 
-[[nodiscard]] std::optional<process> look_up(pid_t id) {
+/// What `stat` in this directory of /proc says.
+[[nodiscard]] std::optional<process> look_up(int directory, pid_t id) {
     constexpr std::size_t state = 0, parent = 1, group = 2, started = 19;
-    const auto stat = read_stat(id);
+    const auto stat = read_text(directory, "stat");
     const auto fields = split_stat(stat);
     if (fields.size() <= started) {
         return std::nullopt;
@@ -67,63 +70,154 @@ template <class Number>
                    to_number<std::uint64_t>(fields[started]), fields[state] == "Z"};
 }
 
-using children_by_parent = std::unordered_multimap<pid_t, process>;
+/// Stands for a process like a pidfd, also where the number means another process to us.
+[[nodiscard]] descriptor open_directory(pid_t id) {
+    return descriptor{
+        ::open(("/proc/" + std::to_string(id)).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+}
 
-[[nodiscard]] children_by_parent all_processes() {
-    children_by_parent result;
-    const std::unique_ptr<DIR, int (*)(DIR*)> directory{::opendir("/proc"), ::closedir};
-    if (!directory) {
-        return result;
-    }
-    while (const dirent* entry = ::readdir(directory.get())) {
+/// Our number in this /proc. Zero: there is no /proc, or it does not show us.
+[[nodiscard]] pid_t own_number() {
+    std::array<char, 32> number{};
+    const auto length = ::readlink("/proc/self", number.data(), number.size());
+    return length > 0 ? to_number<pid_t>({number.data(), static_cast<std::size_t>(length)}) : 0;
+}
+
+[[nodiscard]] bool out_of_resources(int error) noexcept {
+    return error == EMFILE || error == ENFILE || error == ENOMEM;
+}
+
+struct process_list {
+    std::unordered_multimap<pid_t, process> by_parent;
+    bool complete{};
+};
+
+[[nodiscard]] process_list all_processes() {
+    process_list result;
+    const std::unique_ptr<DIR, int (*)(DIR*)> listing{::opendir("/proc"), ::closedir};
+    result.complete = listing != nullptr;
+    while (const dirent* entry = listing ? ::readdir(listing.get()) : nullptr) {
         const auto id = to_number<pid_t>(entry->d_name);
         if (id <= 0) {
             continue;
         }
-        if (const auto found = look_up(id)) {
-            result.emplace(found->parent, *found);
+        errno = 0;
+        const auto directory = open_directory(id);
+        if (const auto found = directory ? look_up(directory.get(), id) : std::nullopt) {
+            result.by_parent.emplace(found->parent, *found);
+        } else if (out_of_resources(errno)) {
+            result.complete = false;
         }
     }
     return result;
 }
 
 // The C library's own declarations, where there are any, cannot be linked from C++ before glibc 2.37.
-[[nodiscard]] int open_process(pid_t id) noexcept {
-    return static_cast<int>(::syscall(SYS_pidfd_open, id, 0));
+[[nodiscard]] descriptor open_process(pid_t id) noexcept {
+    return descriptor{static_cast<int>(::syscall(SYS_pidfd_open, id, 0))};
 }
 
 [[nodiscard]] bool signal_process(int handle, int signal) noexcept {
     return ::syscall(SYS_pidfd_send_signal, handle, signal, nullptr, 0) == 0;
 }
 
+/// The numbers of the process that is `id` to us: in the namespace of /proc, in the one below, and so
+/// on down to its own. Empty where kernel or /proc do not tell.
+[[nodiscard]] std::vector<pid_t> numbers_of(pid_t id) {
+    constexpr std::string_view key = "\nNSpid:\t";
+    const auto handle = open_process(id);
+    const auto text = read_text(AT_FDCWD, "/proc/self/fdinfo/" + std::to_string(handle.get()));
+    const auto found = text.find(key);
+    std::vector<pid_t> numbers;
+    if (found != std::string::npos) {
+        std::istringstream line{text.substr(found + key.size())};
+        numbers.assign(std::istream_iterator<pid_t>{line}, {});
+    }
+    return numbers;
+}
+
+/// Whether /proc has the numbers of our own pid namespace.
+[[nodiscard]] bool proc_is_ours() {
+    const auto numbers = numbers_of(::getpid());
+    return numbers.empty() ? own_number() == ::getpid() : numbers.size() == 1;
+}
+
+/// The number of a process made just now. Older processes have smaller ones, unless the kernel has
+/// started again from the smallest.
+[[nodiscard]] pid_t newest_number() noexcept {
+    const auto id = ::fork();
+    if (id == 0) {
+        ::_exit(0);
+    }
+    if (id > 0) {
+        ::waitpid(id, nullptr, 0);
+    }
+    return id;
+}
+
 }  // namespace
 
-std::vector<process> descendants() {
-    const auto children = all_processes();
-    std::vector<process> result;
-    std::vector<pid_t> open{getpid()};
+process_tree descendants() {
+    const auto self = own_number();
+    if (self == 0) {
+        return {};
+    }
+    const auto all = all_processes();
+    process_tree result{{}, all.complete};
+    std::vector<pid_t> open{self};
     while (!open.empty()) {
-        const auto [begin, end] = children.equal_range(open.back());
+        const auto [begin, end] = all.by_parent.equal_range(open.back());
         open.pop_back();
         for (auto child = begin; child != end; ++child) {
-            result.push_back(child->second);
+            result.found.push_back(child->second);
             open.push_back(child->second.id);
         }
     }
     return result;
 }
 
-bool send_signal(const process& target, int signal) noexcept {
-    const descriptor handle{open_process(target.id)};
-    if (!handle) {
-        // Kernels before 5.3 have no such handle; a process that is gone needs no signal.
-        return errno == ENOSYS ? ::kill(target.id, signal) == 0 : errno == ESRCH;
+pid_t number_in_proc(pid_t id) {
+    const auto numbers = numbers_of(id);
+    if (!numbers.empty()) {
+        return numbers.front();
     }
-    const auto now = look_up(target.id);
-    if (!now || now->started != target.started) {
+    return proc_is_ours() ? id : 0;
+}
+
+bool send_signal(const process& target, int signal) {
+    const auto directory = open_directory(target.id);
+    const auto now = directory ? look_up(directory.get(), target.id) : std::nullopt;
+    if (!now) {
+        return !out_of_resources(errno);  // it is gone
+    }
+    const auto self = own_number();
+    // A parent that has died may have left its number to another process before we saw that one.
+    if (now->started != target.started || (now->parent != target.parent && now->parent != self)) {
         return true;
     }
-    return signal_process(handle.get(), signal) || errno == ESRCH;
+    if (signal_process(directory.get(), signal) || errno == ESRCH) {
+        return true;
+    }
+    if (!proc_is_ours()) {
+        return false;
+    }
+    ::kill(target.id, signal);  // kernels before 5.1 and some sandboxes do not know the call
+    return true;
+}
+
+void signal_children(pid_t oldest, pid_t spared_group, int signal) noexcept {
+    constexpr pid_t largest = 1 << 22;  // the kernel's own limit
+    const auto newest = newest_number();
+    const bool wrapped = newest < oldest;
+    const auto last = wrapped ? largest : newest;
+    for (pid_t id = wrapped ? 1 : oldest; id <= last; ++id) {
+        siginfo_t state{};
+        const bool ours =
+            ::waitid(P_PID, static_cast<id_t>(id), &state, WEXITED | WNOHANG | WNOWAIT) == 0;
+        if (ours && ::getpgid(id) != spared_group) {
+            ::kill(id, signal);
+        }
+    }
 }
 
 }  // namespace holdfast::cli

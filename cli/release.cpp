@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
+#include <holdfast/error.hpp>
 #include <iostream>
+#include <system_error>
 
 #include "card.hpp"
 #include "commands.hpp"
@@ -11,6 +13,7 @@
 #include "json.hpp"
 #include "store.hpp"
 #include "text.hpp"
+#include "time_limit.hpp"
 
 namespace holdfast::cli {
 
@@ -28,11 +31,31 @@ int finish(const release_arguments& arguments, const std::optional<holder_info>&
         if (holder) {
             object["holder"] = to_json(*holder);
         }
+        if (!released) {
+            object["error"] = to_word(code);
+        }
         print_json(STDOUT_FILENO, object);
-    } else {
+    }
+    if (!arguments.json || !released) {
         messages{verbosity::normal}.say(message);
     }
     return to_status(code);
+}
+
+/// False when the lock has changed hands. A store that refuses has changed nothing, and says so: a
+/// missing permission is no outage.
+[[nodiscard]] bool take_away(client& store, const lock_info& lock, const holder_info& holder,
+                             const std::string& reason) {
+    try {
+        return store.revoke(lock.name, holder.owner, holder.token, reason);
+    } catch (const std::system_error& error) {
+        if (error.code() != errc::unauthorised) {
+            throw;
+        }
+        throw stop_program{exit_code::unauthorised,
+                           fmt::format("{}; \"{}\" was left alone, and {} still holds it", error.what(),
+                                       lock.name, describe_holder(holder))};
+    }
 }
 
 [[nodiscard]] bool fits(const holder_info& holder, const release_arguments& arguments) {
@@ -64,28 +87,35 @@ int finish(const release_arguments& arguments, const std::optional<holder_info>&
     return std::getline(std::cin, answer) && answer == "yes";
 }
 
-/// Whether it may be taken away. A holder that is known to be dead misses nothing.
-[[nodiscard]] bool is_allowed(const lock_info& lock, const holder_info& holder,
-                              const release_arguments& arguments) {
+/// Why it may not be taken away; empty when it may. A holder that is known to be dead misses nothing.
+[[nodiscard]] std::string objection(const lock_info& lock, const holder_info& holder,
+                                    const release_arguments& arguments) {
     if (arguments.force || holder.process == liveness::dead) {
-        return true;
+        return {};
     }
     if (isatty(STDIN_FILENO) == 0) {
-        throw stop_program{exit_code::usage,
-                           fmt::format("\"{}\" is held by {}, which may still be working; without a "
-                                       "terminal to ask on, add --force",
-                                       lock.name, describe_holder(holder))};
+        return fmt::format(
+            "\"{}\" is held by {}, which may still be working; without a terminal to ask on, add "
+            "--force",
+            lock.name, describe_holder(holder));
     }
-    return is_confirmed(lock, holder);
+    return is_confirmed(lock, holder) ? std::string{} : fmt::format("\"{}\" was left alone", lock.name);
 }
 
 }  // namespace
 
 int release(const release_arguments& arguments) {
+    time_limit looking{arguments.store.timeout, time_limit::request::looks, format_of(arguments)};
     const auto store = open_store(arguments.store);
     const auto lock = store->inspect(arguments.name);
+    looking.finish();
     if (lock.holders.empty()) {
-        return finish(arguments, std::nullopt, false, fmt::format("\"{}\" is free already", lock.name));
+        const bool lock_or_nothing = lock.kind == name_kind::lock;
+        return finish(arguments, std::nullopt, false,
+                      lock_or_nothing
+                          ? fmt::format("\"{}\" is free already", lock.name)
+                          : fmt::format("nobody holds anything of \"{}\", which is {}; left alone",
+                                        lock.name, describe_unheld(lock)));
     }
     const auto holder = choose(lock, arguments);
     if (!holder) {
@@ -98,12 +128,15 @@ int release(const release_arguments& arguments) {
                   fmt::format("{}\n{}", printable(lock.name),
                               format_card(lock, *holder, std::chrono::system_clock::now())));
     }
-    if (!is_allowed(lock, *holder, arguments)) {
-        return finish(arguments, holder, false, fmt::format("\"{}\" was left alone", lock.name));
+    if (const auto reason = objection(lock, *holder, arguments); !reason.empty()) {
+        return finish(arguments, holder, false, reason);
     }
     const auto reason = arguments.reason.empty() ? std::string{"released by hand"} : arguments.reason;
     // Only from the holder that was shown: whoever got the lock since then keeps it.
-    if (!store->revoke(lock.name, holder->owner, holder->token, reason)) {
+    time_limit taking{arguments.store.timeout, time_limit::request::changes, format_of(arguments)};
+    const bool taken = take_away(*store, lock, *holder, reason);
+    taking.finish();
+    if (!taken) {
         return finish(arguments, holder, false,
                       fmt::format("\"{}\" changed hands meanwhile; left alone", lock.name));
     }

@@ -5,6 +5,7 @@
 #include <boost/json.hpp>
 #include <holdfast/error.hpp>
 
+#include "exit_code.hpp"
 #include "json.hpp"
 
 namespace holdfast::cli {
@@ -40,6 +41,58 @@ namespace {
     return reason == errc::max_hold_exceeded ? "max_hold" : "lost";
 }
 
+[[nodiscard]] std::string_view to_word(release_outcome outcome) noexcept {
+    switch (outcome) {
+        case release_outcome::released:
+            return "released";
+        case release_outcome::already_lost:
+            return "already_lost";
+        case release_outcome::unknown:
+            break;
+    }
+    return "unknown";
+}
+
+/// The kind of failure; empty when it was none.
+[[nodiscard]] std::string_view error_word(const run_report& report) noexcept {
+    switch (report.outcome) {
+        case run_outcome::not_acquired:
+            return cli::to_word(exit_code::not_acquired);
+        case run_outcome::lost:
+            return cli::to_word(exit_code::lost);
+        case run_outcome::not_started:
+        case run_outcome::failed:
+            return cli::to_word(static_cast<exit_code>(report.status));
+        case run_outcome::completed:
+        case run_outcome::skipped:
+        case run_outcome::cancelled:
+            break;
+    }
+    return {};
+}
+
+/// Where the store gave no reason, it did not answer.
+[[nodiscard]] std::string_view error_word(const failure& problem) noexcept {
+    return cli::to_word(problem ? exit_code_for(make_error_code(problem.code))
+                                : exit_code::unavailable);
+}
+
+[[nodiscard]] std::string_view marker_word(const failure& problem) noexcept {
+    if (!problem) {
+        return "left";
+    }
+    return problem.code == errc::outcome_unknown ? "unknown" : "missing";
+}
+
+/// All that was said at the end.
+[[nodiscard]] std::string all_messages(const run_report& report) {
+    auto text = report.message;
+    for (const auto& warning : report.warnings) {
+        text += (text.empty() ? "" : "; ") + warning;
+    }
+    return text;
+}
+
 /// A reading of our clock as wall-clock time, for comparing with other hosts' logs.
 [[nodiscard]] std::int64_t to_epoch(clock::time_point when) {
     const auto from_now =
@@ -63,8 +116,11 @@ namespace {
     json::object result{{"outcome", to_word(report.outcome)},   {"status", report.status},
                         {"name", to_json_text(arguments.name)}, {"store", to_json_text(report.store)},
                         {"waited_ms", report.waited.count()},   {"held_ms", report.held.count()}};
-    if (!report.message.empty()) {
-        result["message"] = to_json_text(report.message);
+    if (const auto error = error_word(report); !error.empty()) {
+        result["error"] = error;
+    }
+    if (const auto text = all_messages(report); !text.empty()) {
+        result["message"] = to_json_text(text);
     }
     if (report.token) {
         result["token"] = report.token->value;
@@ -82,7 +138,16 @@ namespace {
         }
     }
     if (report.released) {
-        result["released"] = to_string(*report.released);
+        result["released"] = to_word(*report.released);
+        if (*report.released == release_outcome::unknown) {
+            result["release_error"] = error_word(report.release_problem);
+        }
+    }
+    if (report.marker_problem) {
+        result["marker"] = marker_word(*report.marker_problem);
+        if (*report.marker_problem) {
+            result["marker_error"] = error_word(*report.marker_problem);
+        }
     }
     return result;
 }
@@ -91,8 +156,11 @@ namespace {
 
 void print_report(const run_arguments& arguments, const run_report& report, const messages& out) {
     if (arguments.json) {
-        out.document(json::serialize(to_json(arguments, report)) + "\n");
+        out.document(to_document(to_json(arguments, report)) + "\n");
         return;
+    }
+    for (const auto& warning : report.warnings) {
+        out.error(warning);
     }
     if (report.message.empty()) {
         return;

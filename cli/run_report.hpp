@@ -6,6 +6,7 @@
 #include <holdfast/lease.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "arguments.hpp"
 #include "messages.hpp"
@@ -35,8 +36,16 @@ struct run_report {
     std::optional<lock_info> busy;
     std::optional<supervision_result> command;
     std::optional<release_outcome> released;
+    /// Why it is unknown whether the lock was given back.
+    failure release_problem;
+    /// `--once-per`, after a success: no error when the marker was left. Empty: none was needed.
+    std::optional<failure> marker_problem;
+    /// One line each: what went wrong without changing the outcome.
+    std::vector<std::string> warnings;
     std::chrono::milliseconds waited{};
     std::chrono::milliseconds held{};
+    /// A thread still tries to open the store: end without the destructors of static objects.
+    bool unfinished_opening{};
 };
 
 /// Tells people, or with `--json` writes one object as the last line on standard error.

@@ -1,6 +1,7 @@
 #include "secrets.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 
 namespace holdfast::cli {
@@ -55,6 +56,33 @@ bool has_password(std::string_view address) noexcept {
     return begin < end;
 }
 
+bool looks_like_store(std::string_view text) {
+    std::string lower{text};
+    std::transform(lower.begin(), lower.end(), lower.begin(),
+                   [](unsigned char each) { return static_cast<char>(std::tolower(each)); });
+    for (auto at = lower.find("redis"); at != std::string::npos; at = lower.find("redis", at + 1)) {
+        // rediss, redis+sentinel, …
+        const auto scheme_end = lower.find_first_not_of("abcdefghijklmnopqrstuvwxyz+", at);
+        if (scheme_end != std::string::npos && lower[scheme_end] == ':' &&
+            (lower.compare(scheme_end, 3, "://") == 0 || lower.find('@', scheme_end) != lower.npos)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+std::string without_addresses(std::string text, const std::vector<std::string>& words) {
+    for (const auto& word : words) {
+        if (word.find('@') == std::string::npos || !looks_like_store(word)) {
+            continue;
+        }
+        for (auto at = text.find(word); at != std::string::npos; at = text.find(word, at)) {
+            text.replace(at, word.size(), "...");
+        }
+    }
+    return text;
+}
+
 std::string without_passwords(std::string_view address) {
     constexpr std::string_view space = " \t\n\v\f\r";
     std::string result;
@@ -74,9 +102,17 @@ void hide_passwords(int argc, char** argv) noexcept {
     }
 }
 
-void hide_password_in_environment() noexcept {
+void hide_password_in_environment() {
     if (char* address = std::getenv("HOLDFAST_STORE")) {
         hide(address);
+    }
+    constexpr const char* password = "HOLDFAST_REDIS_PASSWORD";
+    if (char* shown = std::getenv(password)) {
+        // The store is opened later, perhaps more than once, and needs it: setenv keeps a copy of its
+        // own, which /proc does not show.
+        const std::string copy{shown};
+        ::setenv(password, copy.c_str(), 1);
+        std::fill(shown, shown + copy.size(), '*');
     }
 }
 

@@ -33,10 +33,13 @@ constexpr std::string_view quorum_scheme = "quorum:";
 
 std::unique_ptr<client> open_store(const store_arguments& store, const appearance& look) {
     client_options options;
+    options.request_timeout = store.timeout.value_or(options.request_timeout);
     options.label = look.label;
     options.require = store.require;
     options.events = look.events;
+    options.outage_patience = look.outage_patience;
     auto identity = engines::make_identity(look.label);
+    identity.only_looks = look.only_looks;
     if (!look.program.empty()) {
         identity.card.program = look.program;
     }

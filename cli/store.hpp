@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <holdfast/client.hpp>
 #include <memory>
 #include <string>
@@ -15,6 +16,10 @@ struct appearance {
     std::string program;
     std::string label;
     std::shared_ptr<observer> events;
+    /// Takes no locks: a store that is not there is not made.
+    bool only_looks{true};
+    /// How long a call without a deadline bears with a store that cannot be reached.
+    std::chrono::milliseconds outage_patience{client_options{}.outage_patience};
 };
 
 /// Opens the store. Throws `std::system_error` as `client` does; a store that does not reach as far

@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <holdfast/error.hpp>
+#include <utility>
 
 #include "duration.hpp"
 #include "processes.hpp"
@@ -52,25 +53,27 @@ void arm(int timer, clock::time_point wake_at) noexcept {
 
 }  // namespace
 
-supervisor::supervisor(lease& held, pid_t child, supervision_terms terms, const signal_source& signals,
+supervisor::supervisor(lease& held, supervision_terms terms, const signal_source& signals,
                        const terminal& tty, const messages& out)
     : held_{held},
-      child_{child},
-      terms_{terms},
+      terms_{std::move(terms)},
       signals_{signals},
       tty_{tty},
       out_{out},
       loss_event_{checked(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")},
       timer_{checked(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK), "timerfd")},
       loss_{held.lost()},
-      valid_until_{std::min(held.valid_until(), terms.hold_end)},
-      lent_{tty.belongs_to(child)} {
+      valid_until_{std::min(held.valid_until(), terms_.hold_end)} {
     if (terms_.on_lost == loss_policy::kill) {
         terms_.ending.grace = milliseconds{0};
     }
 }
 
-supervision_result supervisor::run() {
+supervision_result supervisor::run(spawned_child child) {
+    child_ = child.id;
+    watch_ = std::move(child.watch);
+    group_in_proc_ = number_in_proc(child_);
+    lent_ = tty_.belongs_to(child_);
     const std::stop_callback wake_on_loss{loss_, [event = loss_event_.get()] {
                                               const std::uint64_t one = 1;
                                               [[maybe_unused]] const auto n =
@@ -113,7 +116,7 @@ void supervisor::decide_while_running(clock::time_point now) {
             note_loss();
             out_.error(
                 fmt::format("lost \"{}\" ({}); the command goes on, as --on-lost ignore asks for",
-                            held_.name(), describe_loss(result_.loss_reason)));
+                            held_.name(), describe_loss(result_.loss_reason, result_.loss_detail)));
         }
         return;
     }
@@ -137,11 +140,26 @@ void supervisor::note_loss() {
     loss_told_ = true;
     result_.lost = true;
     result_.loss_reason = held_.loss_reason();
+    result_.loss_detail = held_.loss_detail();
     if (!result_.loss_reason) {
         // Not lost yet: we act before it is. Our reading of the hold's end may be a little late.
         const bool held_long_enough = terms_.hold_end - valid_until_ < terms_.ending.slack;
         result_.loss_reason = held_long_enough ? errc::max_hold_exceeded : errc::lost;
     }
+    if (result_.loss_reason == errc::lost) {
+        const bool told = held_.loss_reason() && clock::now() < held_.valid_until();
+        result_.loss_detail = told ? std::string{gone_from_store} : terms_.renewal_trouble();
+    }
+}
+
+/// `losing "job" (…)`; with `--max-hold` nothing is lost that was to be kept.
+std::string supervisor::describe_ending(std::string_view verb, clock::time_point now) const {
+    if (result_.loss_reason == errc::max_hold_exceeded) {
+        const auto held_for = now - (terms_.hold_end - terms_.max_hold);
+        return describe_max_hold(held_.name(), terms_.max_hold, in_milliseconds(held_for));
+    }
+    return fmt::format("{} \"{}\" ({})", verb, held_.name(),
+                       describe_loss(result_.loss_reason, result_.loss_detail));
 }
 
 void supervisor::begin_ending(clock::time_point now) {
@@ -149,8 +167,7 @@ void supervisor::begin_ending(clock::time_point now) {
     wake_at_ = kill_at_;
     signal_everyone(SIGTERM);
     signal_everyone(SIGCONT);  // a stopped process cannot obey
-    out_.error(fmt::format("losing \"{}\" ({}): told the command to end, kill it in {}", held_.name(),
-                           describe_loss(result_.loss_reason),
+    out_.error(fmt::format("{}: told the command to end, kill it in {}", describe_ending("losing", now),
                            format_duration(in_milliseconds(kill_at_ - now))));
 }
 
@@ -159,8 +176,7 @@ void supervisor::begin_killing(clock::time_point now) {
     wake_at_ = now + kill_again_after;
     give_up_at_ = std::max(valid_until_, now + patience_with_killed);
     signal_everyone(SIGKILL);
-    out_.error(fmt::format("lost \"{}\" ({}): killed the command", held_.name(),
-                           describe_loss(result_.loss_reason)));
+    out_.error(fmt::format("{}: killed the command", describe_ending("lost", now)));
 }
 
 void supervisor::signal_everyone(int signal) const {
@@ -168,10 +184,15 @@ void supervisor::signal_everyone(int signal) const {
     if (has_group) {
         kill(-child_, signal);
     }
-    for (const auto& one : descendants()) {
-        if (!has_group || one.group != child_) {
-            send_signal(one, signal);
+    const auto tree = descendants();
+    bool all_reached = tree.complete;
+    for (const auto& one : tree.found) {
+        if (!has_group || one.group != group_in_proc_) {
+            all_reached = send_signal(one, signal) && all_reached;
         }
+    }
+    if (!all_reached) {
+        signal_children(child_, has_group ? child_ : 0, signal);
     }
 }
 
@@ -296,10 +317,14 @@ supervision_result supervisor::conclude() {
         note_loss();
     }
     result_.lease_end = result_.lost ? valid_until_ : held_.valid_until();
+    watch_.end();
     if (!none_left_) {
         const auto rest = descendants();
-        result_.left_behind = static_cast<std::size_t>(
-            std::count_if(rest.begin(), rest.end(), [](const process& one) { return !one.zombie; }));
+        const auto living = std::count_if(rest.found.begin(), rest.found.end(),
+                                          [](const process& one) { return !one.zombie; });
+        // There was one a moment ago, whether we see it or not.
+        const std::ptrdiff_t at_least = rest.complete ? 0 : 1;
+        result_.left_behind = static_cast<std::size_t>(std::max(living, at_least));
     }
     return result_;
 }

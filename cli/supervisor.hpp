@@ -3,12 +3,15 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <holdfast/lease.hpp>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <system_error>
 
 #include "arguments.hpp"
+#include "child.hpp"
 #include "descriptor.hpp"
 #include "ending.hpp"
 #include "messages.hpp"
@@ -22,6 +25,9 @@ struct supervision_terms {
     ending_terms ending;
     /// When `--max-hold` is reached.
     clock::time_point hold_end{clock::time_point::max()};
+    std::chrono::milliseconds max_hold{};
+    /// Why the lease was not renewed, as part of a sentence.
+    std::function<std::string()> renewal_trouble;
 };
 
 struct supervision_result {
@@ -29,6 +35,8 @@ struct supervision_result {
     int wait_status{};
     bool lost{};
     std::error_code loss_reason;
+    /// The same in words; may be empty.
+    std::string loss_detail;
     /// How long the lease was good for, as known when the command ended.
     clock::time_point lease_end;
     clock::time_point child_ended_at;
@@ -49,13 +57,14 @@ struct supervision_result {
 /// Thread safety: one thread only, the one that started the command.
 class supervisor {
 public:
-    supervisor(lease& held, pid_t child, supervision_terms terms, const signal_source& signals,
-               const terminal& tty, const messages& out);
+    /// Made before the command is started: what can fail must do so while nothing runs yet.
+    supervisor(lease& held, supervision_terms terms, const signal_source& signals, const terminal& tty,
+               const messages& out);
     supervisor(const supervisor&) = delete;
     supervisor& operator=(const supervisor&) = delete;
 
     /// Returns when the command has ended and been reaped.
-    [[nodiscard]] supervision_result run();
+    [[nodiscard]] supervision_result run(spawned_child child);
 
 private:
     enum class stage : std::uint8_t { running, ending, killing };
@@ -65,6 +74,7 @@ private:
     void begin_ending(clock::time_point now);
     void begin_killing(clock::time_point now);
     void note_loss();
+    [[nodiscard]] std::string describe_ending(std::string_view verb, clock::time_point now) const;
     void signal_everyone(int signal) const;
 
     void wait();
@@ -78,7 +88,10 @@ private:
     [[nodiscard]] supervision_result conclude();
 
     lease& held_;
-    pid_t child_;
+    pid_t child_{};
+    /// The number of the command's group in /proc.
+    pid_t group_in_proc_{};
+    death_watch watch_;
     supervision_terms terms_;
     const signal_source& signals_;
     const terminal& tty_;

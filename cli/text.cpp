@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <holdfast/error.hpp>
 
@@ -39,6 +40,26 @@ using system_time = std::chrono::system_clock::time_point;
     return value;
 }
 
+struct code_range {
+    std::uint32_t first;
+    std::uint32_t last;
+};
+
+/// Control characters, the line and paragraph separators, and Unicode's category Cf (bidirectional
+/// overrides among them).
+constexpr std::array<code_range, 24> invisible{{
+    {0x00, 0x1F},       {0x7F, 0x9F},       {0xAD, 0xAD},       {0x600, 0x605},     {0x61C, 0x61C},
+    {0x6DD, 0x6DD},     {0x70F, 0x70F},     {0x890, 0x891},     {0x8E2, 0x8E2},     {0x180E, 0x180E},
+    {0x200B, 0x200F},   {0x2028, 0x202E},   {0x2060, 0x206F},   {0xFEFF, 0xFEFF},   {0xFFF9, 0xFFFB},
+    {0x110BD, 0x110BD}, {0x110CD, 0x110CD}, {0x13430, 0x1343F}, {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A},
+    {0xE0001, 0xE0001}, {0xE0020, 0xE007F}, {0xD800, 0xDFFF},   {0xFFFE, 0xFFFF},
+}};
+
+[[nodiscard]] bool is_invisible(std::uint32_t c) noexcept {
+    return std::any_of(invisible.begin(), invisible.end(),
+                       [&](const code_range& range) { return range.first <= c && c <= range.last; });
+}
+
 [[nodiscard]] std::size_t columns_of(std::uint32_t c) noexcept {
     const bool combining = (c >= 0x300 && c <= 0x36F) || (c >= 0x200B && c <= 0x200F) || c == 0xFE0F;
     const bool wide = (c >= 0x1100 && c <= 0x115F) || (c >= 0x2E80 && c <= 0xA4CF && c != 0x303F) ||
@@ -58,17 +79,6 @@ using system_time = std::chrono::system_clock::time_point;
 
 }  // namespace
 
-std::string printable(std::string_view text) {
-    std::string result;
-    result.reserve(text.size());
-    for (std::size_t length = 0; !text.empty(); text.remove_prefix(length)) {
-        const auto c = first_code_point(text, length);
-        const bool control = c < 0x20 || (c >= 0x7F && c < 0xA0);
-        result += control ? std::string{"?"} : std::string{text.substr(0, length)};
-    }
-    return result;
-}
-
 std::size_t valid_utf8_prefix(std::string_view text) noexcept {
     std::size_t valid = 0;
     for (std::size_t length = 0; valid < text.size(); valid += length) {
@@ -80,6 +90,35 @@ std::size_t valid_utf8_prefix(std::string_view text) noexcept {
         }
     }
     return valid;
+}
+
+std::string printable(std::string_view text) {
+    std::string result;
+    result.reserve(text.size());
+    for (std::size_t length = 0; !text.empty(); text.remove_prefix(length)) {
+        const auto c = first_code_point(text, length);
+        const bool shown = !is_invisible(c) && valid_utf8_prefix(text.substr(0, length)) == length;
+        result += shown ? std::string{text.substr(0, length)} : std::string{"?"};
+    }
+    return result;
+}
+
+std::string escape_invisible(std::string_view document) {
+    std::string result;
+    result.reserve(document.size());
+    for (std::size_t length = 0; !document.empty(); document.remove_prefix(length)) {
+        const auto c = first_code_point(document, length);
+        if (!is_invisible(c)) {
+            result += document.substr(0, length);
+        } else if (c < 0x10000) {
+            result += fmt::format("\\u{:04x}", c);
+        } else {
+            const auto rest = c - 0x10000;
+            result +=
+                fmt::format("\\u{:04x}\\u{:04x}", 0xD800 + (rest >> 10U), 0xDC00 + (rest & 0x3FFU));
+        }
+    }
+    return result;
 }
 
 std::size_t display_width(std::string_view text) noexcept {
@@ -156,6 +195,9 @@ std::string describe_holder(const holder_info& holder) {
 }
 
 std::string describe_busy(const lock_info& lock, system_time now) {
+    if (lock.holders.empty() && lock.kind != name_kind::lock && lock.count.value_or(1) <= 0) {
+        return fmt::format("no permit of \"{}\" is free, and nobody who is known holds one", lock.name);
+    }
     if (lock.holders.empty()) {
         return fmt::format("\"{}\" was held by somebody else until just now", lock.name);
     }
@@ -175,17 +217,47 @@ std::string describe_busy(const lock_info& lock, system_time now) {
     return text;
 }
 
-std::string describe_loss(const std::error_code& reason) {
+std::string describe_unheld(const lock_info& lock) {
+    const auto count = lock.count.value_or(0);
+    switch (lock.kind) {
+        case name_kind::lock:
+            break;
+        case name_kind::semaphore:
+            return lock.limit > 0 ? fmt::format("a semaphore, {} of {} permits free", count, lock.limit)
+                                  : fmt::format("a semaphore, {} permits free", count);
+        case name_kind::latch:
+            return fmt::format("a latch, {} to go", count);
+        case name_kind::counter:
+            return fmt::format(
+                "a number, {}: a semaphore or a latch that another library made, or "
+                "somebody else's; no lock can have this name",
+                count);
+    }
+    return "free";
+}
+
+bool is_free(const lock_info& lock) noexcept {
+    const bool permits_left = lock.kind == name_kind::semaphore && lock.count.value_or(1) > 0;
+    return lock.holders.empty() && (lock.kind == name_kind::lock || permits_left);
+}
+
+std::string describe_loss(const std::error_code& reason, const std::string& detail) {
     if (reason == errc::revoked) {
-        return "somebody released it by force";
+        return detail.empty() ? "somebody released it by force" : "released by force: " + detail;
     }
     if (reason == errc::max_hold_exceeded) {
         return "it was held for --max-hold";
     }
     if (reason == errc::lost) {
-        return "it could not be renewed";
+        return detail.empty() ? "it could not be renewed" : detail;
     }
     return reason.message();
+}
+
+std::string describe_max_hold(std::string_view name, std::chrono::milliseconds max_hold,
+                              std::chrono::milliseconds held_for) {
+    return fmt::format("--max-hold {} is near, \"{}\" has been held for {}", format_duration(max_hold),
+                       name, format_duration(held_for));
 }
 
 std::string format_table(const std::vector<std::vector<std::string>>& rows) {

@@ -9,9 +9,13 @@
 
 namespace holdfast::cli {
 
-/// The text with control characters replaced: labels and names come from others, and must not be able
-/// to drive the reader's terminal.
+/// The text with everything replaced that could drive the reader's terminal, or show the text in
+/// another order than it is written in: control characters, format characters (Unicode's Cf), line
+/// separators, and bytes that are not UTF-8. Labels, names and reasons come from others.
 [[nodiscard]] std::string printable(std::string_view text);
+
+/// Valid JSON with the same characters escaped (`\\u202e`); nothing is lost.
+[[nodiscard]] std::string escape_invisible(std::string_view document);
 
 /// How many bytes of `text` are UTF-8, from its start.
 [[nodiscard]] std::size_t valid_utf8_prefix(std::string_view text) noexcept;
@@ -43,8 +47,22 @@ namespace holdfast::cli {
 [[nodiscard]] std::string describe_busy(const lock_info& lock,
                                         std::chrono::system_clock::time_point now);
 
+/// What there is of a name that nobody holds: `free`, `a semaphore, 3 of 3 permits free`.
+[[nodiscard]] std::string describe_unheld(const lock_info& lock);
+/// Whether somebody who asks for it now, as what it is, would get it, and nobody holds any of it.
+[[nodiscard]] bool is_free(const lock_info& lock) noexcept;
+
 /// Why a lock was lost, as part of a sentence.
-[[nodiscard]] std::string describe_loss(const std::error_code& reason);
+[[nodiscard]] std::string describe_loss(const std::error_code& reason, const std::string& detail);
+
+/// The store has no trace of the lease although it had time left.
+inline constexpr std::string_view gone_from_store =
+    "the store does not have it any more: somebody deleted it there, or the store lost its data";
+
+/// `--max-hold 14m is near, "rollup" has been held for 13m51s`: the command is ended before, so that it
+/// is gone in time.
+[[nodiscard]] std::string describe_max_hold(std::string_view name, std::chrono::milliseconds max_hold,
+                                            std::chrono::milliseconds held_for);
 
 /// Columns as wide as their widest cell; the last one is not padded.
 [[nodiscard]] std::string format_table(const std::vector<std::vector<std::string>>& rows);

@@ -31,7 +31,7 @@ TEST_F(cold, what_is_printed_to_closed_streams_does_not_get_into_the_store) {
 
 TEST_F(cold, a_home_that_cannot_be_written_to_is_named) {
     const auto refused = finish(
-        {"list"},
+        {"run", "job", "--", "true"},
         {.environment = {{"HOLDFAST_STORE", ""}, {"XDG_STATE_HOME", ""}, {"HOME", "/proc/self"}}});
     EXPECT_NE(refused->wait(), 0);
     EXPECT_THAT(refused->errors(), ::testing::HasSubstr("/proc/self/.local"));

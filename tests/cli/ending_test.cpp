@@ -26,6 +26,19 @@ TEST(ending, grace_is_a_quarter_of_the_ttl_up_to_ten_seconds) {
     EXPECT_EQ(make_ending_terms(10min, {}, {}).grace, 10s);
 }
 
+TEST(ending, a_short_max_hold_gets_a_short_end) {
+    for (const auto max_hold : {100ms, 500ms, 1000ms, 4000ms, 8000ms}) {
+        const auto terms = make_ending_terms(30s, {}, max_hold);
+        EXPECT_EQ(terms.grace, max_hold / 4);
+        EXPECT_GE(max_hold - terms.grace - terms.slack, max_hold / 4);
+    }
+}
+
+TEST(ending, a_long_max_hold_changes_nothing) {
+    EXPECT_EQ(make_ending_terms(30s, {}, 1h).grace, make_ending_terms(30s, {}, {}).grace);
+    EXPECT_EQ(make_ending_terms(30s, {}, 1h).slack, make_ending_terms(30s, {}, {}).slack);
+}
+
 TEST(ending, term_comes_a_grace_and_a_slack_before_the_end) {
     const ending_terms terms{2s, 500ms};
     EXPECT_EQ(terms.terminate_at(epoch + 10s), epoch + 7500ms);

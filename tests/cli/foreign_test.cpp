@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include <csignal>
 #include <support/redis_servers.hpp>
 
 #include "fixture.hpp"
@@ -23,11 +24,31 @@ TEST_F(foreign_holder, is_not_known_to_be_dead_so_its_lock_is_not_taken_without_
     server_.cli({"HSET", "job", "9f0c1e52-4f0e-4a6e-8f0a-0123456789ab:47", "1"});
     server_.cli({"PEXPIRE", "job", "60000"});
     const auto refused = finish({"release", "job"}, on_server());
-    EXPECT_EQ(refused->wait(), 64);
+    EXPECT_EQ(refused->wait(), 75);
     EXPECT_THAT(refused->errors(), HasSubstr("--force"));
     EXPECT_EQ(server_.cli({"EXISTS", "job"}), "1");
     EXPECT_EQ(finish({"release", "job", "--force"}, on_server())->wait(), 0);
     EXPECT_EQ(server_.cli({"EXISTS", "job"}), "0");
+}
+
+TEST_F(foreign_holder, of_this_host_is_known_to_be_alive_or_dead) {
+    const auto status = [&] {
+        const auto lock = parse(finish({"inspect", "job", "--json"}, on_server())->output());
+        return std::string{lock.at("holders").at(0).at("status").as_string()};
+    };
+    const auto holder = start(run_script("job", {}, "echo holding; read line"), on_server());
+    holder->wait_for_output("holding");
+    EXPECT_EQ(status(), "alive");
+    holder->signal(SIGKILL);
+    holder->wait();
+    EXPECT_EQ(status(), "dead");
+    EXPECT_EQ(finish({"release", "job"}, on_server())->wait(), 0);
+
+    // Another boot, or another host with the same name.
+    server_.cli({"HSET", "job", "9f0c1e52-4f0e-4a6e-8f0a-0123456789ab:47", "1"});
+    server_.cli({"HSET", "holdfast_card:{9f0c1e52-4f0e-4a6e-8f0a-0123456789ab}", "host", "here", "pid",
+                 "1", "process", "9f0c1e52-4f0e-4a6e-8f0a-0123456789ab 1 4026531836 9"});
+    EXPECT_EQ(status(), "unknown");
 }
 
 }  // namespace

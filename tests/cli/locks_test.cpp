@@ -31,6 +31,11 @@ TEST_F(locks, list_shows_every_holder) {
                 ContainsRegex("pool +permit 1/3 +[^ ]+:" + std::to_string(two->id()) + " sh "));
 }
 
+TEST_F(locks, list_shows_labels) {
+    const auto holder = hold("job", {"--label", "shard 7"});
+    EXPECT_THAT(finish({"list"})->output(), ContainsRegex("job +exclusive +[^ ]+ sh \"shard 7\" "));
+}
+
 TEST_F(locks, list_takes_a_prefix) {
     const auto one = hold("billing:rollup");
     const auto two = hold("other");
@@ -74,7 +79,7 @@ TEST_F(locks, inspect_shows_the_last_revocation) {
 TEST_F(locks, release_without_a_terminal_needs_force) {
     const auto holder = hold("job");
     const auto refused = finish({"release", "job"});
-    EXPECT_EQ(refused->wait(), 64);
+    EXPECT_EQ(refused->wait(), 75);
     EXPECT_THAT(refused->errors(), HasSubstr("--force"));
     EXPECT_FALSE(inspect("job").at("free").as_bool());
 }
@@ -141,9 +146,71 @@ TEST_F(locks, check_of_another_name_does_not_use_the_token_of_the_environment) {
     EXPECT_EQ(ran->wait(), 64);
 }
 
+TEST_F(locks, no_name_or_label_can_drive_the_terminal) {
+    // Names cannot hold control characters, but they can hold format characters.
+    const std::string name = "invoice\u202Efdp.exe";
+    const auto holder = hold(name, {"--label", "a\u2066b\u0085c\x1b[31m"});
+    const auto wanted = [&](const program& shown) {
+        EXPECT_THAT(shown.output() + shown.errors(), Not(HasSubstr("\u202E")));
+        EXPECT_THAT(shown.output() + shown.errors(), Not(HasSubstr("\u2066")));
+        EXPECT_THAT(shown.output() + shown.errors(), Not(HasSubstr("\u0085")));
+        EXPECT_THAT(shown.output() + shown.errors(), Not(HasSubstr("\x1b")));
+    };
+    for (const auto& arguments :
+         {words{"list"}, words{"inspect", name}, words{"release", name}, words{"list", "--json"},
+          words{"inspect", name, "--json"}, words{"check", name, "--token", "1"},
+          words{"run", name, "--no-wait", "--", "true"},
+          words{"run", name, "--no-wait", "--json", "--", "true"}}) {
+        wanted(*finish(arguments));
+    }
+    EXPECT_EQ(parse(finish({"inspect", name, "--json"})->output()).at("name").as_string(), name);
+    ASSERT_EQ(finish({"release", name, "--force", "--reason", "a\u202Eb"})->wait(), 0);
+    wanted(*finish({"inspect", name}));
+}
+
 TEST_F(locks, check_without_a_store_that_answers_is_not_a_yes) {
     const auto ran = finish({"check", "job", "--token", "1", "--store", "nosuch:"});
     EXPECT_EQ(ran->wait(), 78);
+}
+
+TEST_F(locks, looking_at_a_path_that_cannot_be_a_store_is_refused) {
+    std::filesystem::create_symlink("loop", file("loop"));
+    for (const auto& path : {std::string{"/etc/passwd/x"}, "/tmp/" + std::string(300, 'x') + "/y",
+                             file("loop").string() + "/x"}) {
+        for (const char* command : {"list", "doctor"}) {
+            const auto refused = finish({command, "--store", "local:" + path});
+            EXPECT_EQ(refused->wait(), 78) << path.substr(0, 40) << refused->errors();
+        }
+    }
+}
+
+TEST_F(locks, looking_at_a_store_that_is_not_there_makes_nothing) {
+    const auto absent = file("some/where");
+    for (const auto& address : {"local:" + absent.string(), "quorum:local:" + absent.string() +
+                                                                " local:" + file("a").string() +
+                                                                " local:" + file("b").string()}) {
+        const auto look = [&](words arguments) {
+            arguments.insert(arguments.end(), {"--store", address});
+            return finish(arguments);
+        };
+        const auto listed = look({"list"});
+        EXPECT_EQ(listed->wait(), 0) << listed->errors();
+        EXPECT_THAT(listed->errors(), HasSubstr("no locks are held"));
+        EXPECT_EQ(look({"list", "--json"})->wait(), 0);
+        EXPECT_EQ(look({"inspect", "job"})->wait(), 0);
+        EXPECT_EQ(look({"check", "job", "--token", "1"})->wait(), 76);
+        EXPECT_EQ(look({"release", "job"})->wait(), 75);
+        const auto examined = look({"doctor"});
+        EXPECT_EQ(examined->wait(), 0) << examined->output();
+        EXPECT_THAT(examined->output(), HasSubstr("nobody has used this store yet"));
+    }
+    for (const auto* const each : {"some", "a", "b"}) {
+        EXPECT_FALSE(std::filesystem::exists(file(each)));
+    }
+    std::filesystem::create_directory(file("empty"));
+    EXPECT_EQ(finish({"list", "--store", "local:" + file("empty").string()})->wait(), 0);
+    EXPECT_TRUE(std::filesystem::is_empty(file("empty")));
+    EXPECT_EQ(finish({"list", "--store", "local:/tmp"})->wait(), 78);
 }
 
 }  // namespace

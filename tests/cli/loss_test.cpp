@@ -56,7 +56,9 @@ TEST_F(loss, by_revocation_ends_the_command_with_76) {
     revoke("job");
     EXPECT_EQ(running->wait(), 76);
     EXPECT_THAT(running->output(), HasSubstr("told"));
-    EXPECT_THAT(running->errors(), HasSubstr("\"job\""));
+    EXPECT_THAT(running->errors(), HasSubstr("\"job\" was lost"));
+    EXPECT_THAT(running->last_error_line(), HasSubstr("revoked by holdfast on"));
+    EXPECT_THAT(running->last_error_line(), HasSubstr(": test)"));
 }
 
 TEST_F(loss, is_told_in_json) {
@@ -153,6 +155,39 @@ TEST_F(loss, max_hold_ends_the_command_in_time) {
     EXPECT_EQ(report.at("loss_reason").as_string(), "max_hold");
     EXPECT_GE(gone - began, 700);
     EXPECT_LT(gone, report.at("command").at("lease_end_ms").as_int64());
+}
+
+TEST_F(loss, by_max_hold_says_what_ended_the_command_and_when) {
+    const auto running =
+        finish({"run", "job", "--ttl", "2s", "--max-hold", "1500ms", "--", "sleep", "60"});
+    EXPECT_EQ(running->wait(), 76);
+    EXPECT_THAT(
+        running->errors(),
+        ::testing::ContainsRegex("--max-hold 1500ms is near, \"job\" has been held for [0-9]+m?s: "
+                                 "told the command to end, kill it in [0-9]+ms"));
+    EXPECT_THAT(running->last_error_line(), HasSubstr("has been held for"));
+    EXPECT_THAT(running->last_error_line(), HasSubstr(": the command was ended"));
+}
+
+TEST_F(loss, for_lack_of_renewals_tells_since_when) {
+    const auto running = start(run_script("job", {"--ttl", "2s"}, stubborn), with_pids());
+    static_cast<void>(pid("pid"));
+    const store_blocker blocker{file("store") / "locks.db"};
+    EXPECT_EQ(running->wait(), 76);
+    EXPECT_THAT(running->errors(),
+                ::testing::ContainsRegex("losing \"job\" \\(it was last renewed [0-9]+m?s ago: "));
+    EXPECT_THAT(running->last_error_line(), HasSubstr("it was last renewed"));
+}
+
+TEST_F(loss, that_is_found_out_at_the_end_tells_who_took_the_lock) {
+    const auto running =
+        finish(run_script("job", {"-v"},
+                          "\"$HOLDFAST\" release job --force --reason stuck > /dev/null; exit 0"),
+               {.environment = {{"HOLDFAST", program_path()}}});
+    EXPECT_EQ(running->wait(), 76);
+    EXPECT_THAT(running->last_error_line(), HasSubstr("revoked by holdfast on"));
+    EXPECT_THAT(running->last_error_line(), HasSubstr(": stuck)"));
+    EXPECT_THAT(running->errors(), Not(HasSubstr("shut down")));
 }
 
 TEST_F(loss, on_lost_kill_does_not_send_term) {

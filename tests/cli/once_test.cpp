@@ -1,7 +1,12 @@
 #include <gmock/gmock.h>
 #include <sqlite3.h>
 
+#include <holdfast/client.hpp>
+#include <holdfast/mutex.hpp>
+
 #include "fixture.hpp"
+#include "once_per.hpp"
+#include "text.hpp"
 
 namespace holdfast::cli::testing {
 namespace {
@@ -44,6 +49,7 @@ TEST_F(hold_time, once_per_skips_a_run_after_a_success) {
     EXPECT_EQ(skipped->wait(), 0);
     EXPECT_EQ(skipped->output(), "");
     EXPECT_THAT(skipped->errors(), HasSubstr("already ran"));
+    EXPECT_THAT(skipped->errors(), HasSubstr("now with --again"));
     EXPECT_TRUE(inspect("job").at("free").as_bool());
 }
 
@@ -54,7 +60,7 @@ TEST_F(hold_time, once_per_counts_successes_only) {
 
 TEST_F(hold_time, once_per_counts_from_the_start_and_leaves_a_tenth_for_jitter) {
     ASSERT_EQ(finish({"run", "job", "--once-per", "100s", "--", "true"})->wait(), 0);
-    const auto left = holder_of("once:job").at("remaining_ms").to_number<std::int64_t>();
+    const auto left = holder_of("job:once-per").at("remaining_ms").to_number<std::int64_t>();
     EXPECT_GT(left, 60'000);
     EXPECT_LE(left, 90'000);
 }
@@ -77,6 +83,93 @@ TEST_F(hold_time, once_per_lets_one_of_several_run_that_start_together) {
         output += one->output();
     }
     EXPECT_EQ(output, "ran\n");
+}
+
+TEST_F(hold_time, again_runs_a_command_that_once_per_would_skip) {
+    ASSERT_EQ(finish({"run", "job", "--once-per", "100s", "--", "true"})->wait(), 0);
+    const auto before = holder_of("job:once-per").at("token").to_number<std::int64_t>();
+    const auto again = finish({"run", "job", "--once-per", "1h", "--again", "--", "echo", "ran"});
+    EXPECT_EQ(again->output(), "ran\n");
+    EXPECT_EQ(again->errors(), "");
+    // The period starts anew.
+    EXPECT_GT(holder_of("job:once-per").at("token").to_number<std::int64_t>(), before);
+    EXPECT_GT(holder_of("job:once-per").at("remaining_ms").to_number<std::int64_t>(), 1'000'000);
+    EXPECT_EQ(finish({"run", "job", "--once-per", "1h", "--", "echo", "ran"})->output(), "");
+}
+
+TEST_F(hold_time, an_again_that_fails_leaves_the_earlier_success_as_it_was) {
+    ASSERT_EQ(finish({"run", "job", "--once-per", "1h", "--", "true"})->wait(), 0);
+    const auto before = holder_of("job:once-per").at("token");
+    EXPECT_EQ(finish({"run", "job", "--once-per", "1h", "--again", "--", "false"})->wait(), 1);
+    EXPECT_EQ(holder_of("job:once-per").at("token"), before);
+}
+
+TEST_F(hold_time, a_lock_under_the_name_of_the_marker_is_no_earlier_run) {
+    // `run` takes no such name, but other programs may.
+    client other{store()};
+    mutex lock{other, "job:once-per"};
+    const auto held = lock.acquire();
+    for (const auto& options : {words{"--once-per", "1h"}, words{"--once-per", "1h", "--again"}}) {
+        const auto ran = finish(run_script("job", options, "echo ran"));
+        EXPECT_EQ(ran->wait(), 0);
+        EXPECT_EQ(ran->output(), "ran\n");
+        EXPECT_THAT(ran->errors(), HasSubstr("may run again sooner"));
+    }
+    EXPECT_EQ(holder_of("job:once-per").at("owner").as_string(), held.owner().text());
+    EXPECT_FALSE(inspect("job").contains("once_per"));
+}
+
+TEST_F(hold_time, a_job_named_like_the_marker_of_another_is_refused) {
+    for (const std::string name : {"job:once-per", ":once-per", "job:once-per~0123456789abcdef"}) {
+        const auto refused = finish({"run", name, "--", "true"});
+        EXPECT_EQ(refused->wait(), 64);
+        EXPECT_THAT(refused->errors(), HasSubstr("no name for a lock"));
+    }
+    EXPECT_EQ(finish({"run", "job:once-per-day", "--", "true"})->wait(), 0);
+}
+
+TEST_F(hold_time, a_job_with_once_in_its_name_keeps_nobody_from_running) {
+    const auto holder = hold("once:job");
+    EXPECT_EQ(finish({"run", "job", "--once-per", "1h", "--", "echo", "ran"})->output(), "ran\n");
+    holder->close_input();
+    EXPECT_EQ(holder->wait(), 0);
+    EXPECT_EQ(finish({"run", "once:job", "--no-wait", "--", "true"})->wait(), 0);
+}
+
+TEST_F(hold_time, once_per_works_for_the_longest_names) {
+    const std::string start(1020, 'n');
+    for (const std::string end : {"", "1", "a234", "b234", "€!"}) {
+        const words command{"run", start + end, "--once-per", "1h", "--", "echo", "ran"};
+        EXPECT_EQ(finish(command)->output(), "ran\n") << end;
+        EXPECT_EQ(finish(command)->output(), "") << end;
+    }
+}
+
+TEST(once_per_marker, is_a_name_that_every_store_can_carry) {
+    std::string name;
+    while (name.size() < 1024) {
+        name += name.size() + 3 <= 1024 ? "€" : "n";
+        const auto marker = once_per_marker(name);
+        EXPECT_LE(marker.size(), 1024U);
+        EXPECT_EQ(valid_utf8_prefix(marker), marker.size());
+        EXPECT_TRUE(is_once_per_marker(marker));
+        EXPECT_FALSE(is_once_per_marker(name));
+    }
+}
+
+TEST_F(hold_time, inspect_shows_what_keeps_a_once_per_command_from_running) {
+    EXPECT_THAT(finish({"inspect", "job"})->output(), Not(HasSubstr("once-per")));
+    EXPECT_FALSE(inspect("job").contains("once_per"));
+    ASSERT_EQ(finish({"run", "job", "--once-per", "1h", "--label", "shard 7", "--", "true"})->wait(),
+              0);
+    EXPECT_THAT(finish({"inspect", "job"})->output(),
+                ::testing::ContainsRegex(
+                    "once-per +not again before [0-9: -]+ \\(in 5[0-9]m[0-9]*s?\\) unless --again is "
+                    "given; last run by [^ ]+ pid [0-9]+ \\(true\\) \"shard 7\"\n"));
+    const auto marker = inspect("job").at("once_per").as_object();
+    EXPECT_EQ(marker.at("label").as_string(), "shard 7");
+    EXPECT_GT(marker.at("remaining_ms").to_number<std::int64_t>(), 1'000'000);
+    EXPECT_TRUE(inspect("job").at("free").as_bool());
 }
 
 TEST_F(hold_time, once_per_reports_a_skip_in_json) {
@@ -123,7 +216,7 @@ TEST_F(hold_time, once_per_does_not_count_a_run_whose_loss_is_found_out_at_its_e
 
 TEST_F(hold_time, once_per_counts_from_the_start_of_a_long_run) {
     ASSERT_EQ(finish(run_script("job", {"--once-per", "100s"}, "sleep 1"))->wait(), 0);
-    const auto marker = holder_of("once:job").at("remaining_ms").to_number<std::int64_t>();
+    const auto marker = holder_of("job:once-per").at("remaining_ms").to_number<std::int64_t>();
     EXPECT_LE(marker, 89'000);
 }
 

@@ -39,7 +39,7 @@ void reset_signals(int ignored) noexcept {
 void apply_environment(const std::map<std::string, std::string>& environment) {
     for (const char* inherited :
          {"HOLDFAST_STORE", "HOLDFAST_REQUIRE", "HOLDFAST_NAME", "HOLDFAST_TOKEN", "HOLDFAST_OWNER",
-          "HOLDFAST_DEADLINE", "HOLDFAST_REDIS_USER", "HOLDFAST_REDIS_PASSWORD"}) {
+          "HOLDFAST_OWNERS", "HOLDFAST_DEADLINE", "HOLDFAST_REDIS_USER", "HOLDFAST_REDIS_PASSWORD"}) {
         ::unsetenv(inherited);
     }
     for (const auto& [name, value] : environment) {

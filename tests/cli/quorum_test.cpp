@@ -68,11 +68,18 @@ TEST_F(quorum, doctor_speaks_of_every_member) {
 TEST_F(quorum, no_message_repeats_a_password_of_an_address_that_is_not_understood) {
     for (const std::string bad :
          {"redis:ann:hunter2@h", "redis://:hunter2?x@h", "redis://ann:hunter2", "hunter2@h:6379",
-          "redis://ann:x/hunter2@h", "redis://h?password_file=hunter2"}) {
+          "redis://ann:x/hunter2@h", "redis://h?password_file=hunter2", "redis:/:hunter2@h",
+          "redis//:hunter2@h", "redis://h/?password=hunter2", "hunter2", "local:redis://:hunter2@h"}) {
         for (const auto& address : {bad, "quorum:" + bad + " " + member(1) + " " + member(2)}) {
-            const auto refused = finish({"list"}, {.environment = {{"HOLDFAST_STORE", address}}});
-            EXPECT_EQ(refused->wait(), 78) << refused->errors();
-            EXPECT_THAT(refused->errors() + refused->output(), ::testing::Not(HasSubstr("hunter2")));
+            for (const std::vector<std::string>& command :
+                 {std::vector<std::string>{"list"},
+                  {"run", "--json", "--no-wait", "job", "--", "true"},
+                  {"inspect", "--json", "job"}}) {
+                const auto refused = finish(command, {.environment = {{"HOLDFAST_STORE", address}}});
+                EXPECT_EQ(refused->wait(), 78) << refused->errors();
+                EXPECT_THAT(refused->errors() + refused->output(),
+                            ::testing::Not(HasSubstr("hunter2")));
+            }
         }
     }
 }

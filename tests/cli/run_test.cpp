@@ -32,7 +32,7 @@ TEST_F(run, a_command_that_is_not_there_gives_127) {
     const auto ran = finish({"run", "job", "--", "/nonexistent/command"});
     EXPECT_EQ(ran->wait(), 127);
     EXPECT_THAT(ran->errors(),
-                HasSubstr("holdfast: cannot execute /nonexistent/command: No such file"));
+                HasSubstr("holdfast: cannot execute \"/nonexistent/command\": No such file"));
     EXPECT_TRUE(inspect("job").at("free").as_bool());
 }
 
@@ -98,12 +98,31 @@ TEST_F(run, a_nested_run_of_the_same_lock_does_not_wait_for_itself) {
     EXPECT_THAT(ran->errors(), HasSubstr("wait for itself"));
 }
 
-TEST_F(run, a_relative_store_is_found_by_a_command_that_changed_directory) {
+TEST_F(run, a_run_deep_inside_a_run_of_the_same_lock_does_not_wait_for_itself) {
+    const auto ran = finish({"run", "job", "--", program_path(), "run", "other", "--", program_path(),
+                             "run", "job", "--", "true"});
+    EXPECT_EQ(ran->wait(), 64);
+    EXPECT_THAT(ran->errors(), HasSubstr("already runs under \"job\""));
+}
+
+TEST_F(run, a_nested_run_waits_for_itself_only_if_it_has_all_permits) {
+    const auto nested = [this](const std::string& permits) {
+        return finish({"run", "job", "--permits", permits, "--", program_path(), "run", "job",
+                       "--permits", permits, "--", "echo", "ran"});
+    };
+    EXPECT_EQ(nested("1")->wait(), 64);
+    EXPECT_EQ(nested("2")->output(), "ran\n");
+}
+
+TEST_F(run, a_relative_store_is_refused_with_the_whole_path) {
     program_options options;
     options.environment = {{"HOLDFAST_STORE", "local:here"}};
     options.working_directory = file("");
-    const auto script = "cd / && " + program_path() + " check";
-    EXPECT_EQ(finish(run_script("job", {}, script), options)->wait(), 0);
+    const auto refused = finish({"run", "job", "--", "true"}, options);
+    EXPECT_EQ(refused->wait(), 78);
+    EXPECT_THAT(refused->errors(),
+                HasSubstr("local:" + std::filesystem::canonical(file("")).string() + "/here"));
+    EXPECT_FALSE(std::filesystem::exists(file("here")));
 }
 
 TEST_F(run, tokens_rise) {

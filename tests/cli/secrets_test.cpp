@@ -99,6 +99,15 @@ TEST_F(secret_passing, cannot_be_read_from_the_program_around_the_command) {
     EXPECT_THAT(running->errors(), Not(HasSubstr("s3cret")));
 }
 
+TEST_F(secret_passing, in_variables_of_their_own_cannot_be_read_from_there_either) {
+    const auto running = start(
+        {"run", "job", "--", "sh", "-c", "echo ready; read line"},
+        {.environment = {{"HOLDFAST_STORE", address("")}, {"HOLDFAST_REDIS_PASSWORD", "s3cret"}}});
+    running->wait_for_output("ready");
+    EXPECT_THAT(seen_of(running->id()), HasSubstr("HOLDFAST_REDIS_PASSWORD=******"));
+    EXPECT_THAT(seen_of(running->id()), Not(HasSubstr("s3cret")));
+}
+
 TEST_F(secret_passing, on_the_command_line_are_overwritten) {
     const auto running = start({"run", "job", "--store", address("default:s3cret@"), "--", "sh", "-c",
                                 "echo ready; read line"});

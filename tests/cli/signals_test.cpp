@@ -1,13 +1,24 @@
 #include <gmock/gmock.h>
 
 #include <csignal>
+#include <iterator>
+#include <sstream>
 
 #include "fixture.hpp"
 
 namespace holdfast::cli::testing {
 namespace {
 
-class signals : public cli_test {};
+class signals : public cli_test {
+protected:
+    /// The numbers that a program prints.
+    [[nodiscard]] static std::vector<pid_t> finish_program(const words& command) {
+        program ran{command};
+        ran.wait();
+        std::istringstream text{ran.output()};
+        return {std::istream_iterator<pid_t>{text}, {}};
+    }
+};
 
 class forwarded : public cli_test, public ::testing::WithParamInterface<std::pair<int, const char*>> {};
 
@@ -107,6 +118,52 @@ TEST_F(signals, kill_of_the_program_kills_the_command) {
     EXPECT_EQ(running->wait(), 128 + SIGKILL);
     wait_until("the command's end", [&] { return !exists(child); });
     EXPECT_EQ(finish({"run", "job", "--wait", "15s", "--", "true"})->wait(), 0);
+}
+
+TEST_F(signals, kill_of_the_program_kills_the_group_of_the_command) {
+    const auto pid = file("pid");
+    const auto running =
+        start(run_script("job", {}, "sleep 60 & echo $! > " + pid.string() + "; wait"));
+    const auto grandchild = static_cast<pid_t>(std::stol(wait_for_line(pid)));
+    running->signal(SIGKILL);
+    wait_until("the end of the group", [&] { return !exists(grandchild); });
+}
+
+TEST_F(signals, kill_of_the_program_kills_a_command_that_the_kernel_would_let_live) {
+    // As after a change of the user.
+    const auto pid = file("pid");
+    const auto running = start(
+        {"run", "job", "--", "setpriv", "--pdeathsig", "clear", "sh", "-c",
+         "echo $$ > " + pid.string() + "; while [ -e " + pid.string() + " ]; do sleep 0.05; done"});
+    const auto child = static_cast<pid_t>(std::stol(wait_for_line(pid)));
+    running->signal(SIGKILL);
+    wait_until("the command's end", [&] { return !exists(child); });
+}
+
+TEST_F(signals, kill_of_the_program_kills_the_command_without_the_process_that_watches) {
+    const auto pid = file("pid");
+    const auto running = start(run_script("job", {}, "echo $$ > " + pid.string() + "; exec sleep 60"));
+    const auto child = static_cast<pid_t>(std::stol(wait_for_line(pid)));
+    const auto others = finish_program(
+        {"sh", "-c", "pgrep -g " + std::to_string(child) + " -P " + std::to_string(running->id())});
+    for (const auto id : others) {
+        if (id != child) {
+            ::kill(id, SIGKILL);
+        }
+    }
+    EXPECT_EQ(others.size(), 2U);
+    running->signal(SIGKILL);
+    wait_until("the command's end", [&] { return !exists(child); });
+}
+
+TEST_F(signals, the_process_that_watches_is_gone_when_the_program_is) {
+    const auto ran = finish(run_script("job", {}, "echo $$; sleep 60 > /dev/null & echo $!"));
+    std::istringstream numbers{ran->output()};
+    pid_t group = 0;
+    pid_t left = 0;
+    numbers >> group >> left;
+    EXPECT_EQ(finish_program({"pgrep", "-g", std::to_string(group)}), std::vector{left});
+    ::kill(left, SIGKILL);
 }
 
 TEST_F(signals, the_status_is_the_commands_when_the_death_of_children_was_ignored) {

@@ -15,6 +15,24 @@ TEST(text, control_characters_do_not_reach_the_terminal) {
     EXPECT_EQ(printable("äöü 東京"), "äöü 東京");
 }
 
+TEST(text, format_characters_and_broken_bytes_do_not_reach_the_terminal) {
+    for (const char* hidden : {"\u00AD", "\u061C", "\u180E", "\u200B", "\u200F", "\u2028", "\u2029",
+                               "\u202A", "\u202E", "\u2060", "\u2066", "\u2069", "\uFEFF", "\uFFF9",
+                               "\U000110BD", "\U0001D173", "\U000E0001", "\U000E007F"}) {
+        EXPECT_EQ(printable(std::string{"a"} + hidden + "b"), "a?b");
+    }
+    EXPECT_EQ(printable("\xFF\xFE"), "??");
+    EXPECT_EQ(printable("\xE2\x80"), "?");
+    EXPECT_EQ(printable("\xED\xA0\x80"), "?");
+    EXPECT_EQ(printable("\u2027\u202F\u00A0\u00AE"), "\u2027\u202F\u00A0\u00AE");
+}
+
+TEST(text, json_escapes_them_and_loses_nothing) {
+    EXPECT_EQ(escape_invisible("{\"a\":\"x\u202Ey\u0085z\"}"), "{\"a\":\"x\\u202ey\\u0085z\"}");
+    EXPECT_EQ(escape_invisible("\"\U000E0001\""), "\"\\udb40\\udc01\"");
+    EXPECT_EQ(escape_invisible("\"äöü 東京 😀\""), "\"äöü 東京 😀\"");
+}
+
 TEST(text, width_counts_columns_not_bytes) {
     EXPECT_EQ(display_width("abc"), 3U);
     EXPECT_EQ(display_width("äöü"), 3U);
@@ -24,6 +42,15 @@ TEST(text, width_counts_columns_not_bytes) {
 
 TEST(text, tables_line_up) {
     EXPECT_EQ(format_table({{"A", "B"}, {"東京", "x"}, {"long", "y"}}), "A     B\n東京  x\nlong  y\n");
+}
+
+TEST(text, a_semaphore_without_free_permits_that_nobody_holds_is_not_said_to_have_been_held) {
+    lock_info number;
+    number.name = "visits";
+    number.kind = name_kind::counter;
+    number.count = 0;
+    EXPECT_EQ(describe_busy(number, std::chrono::system_clock::now()),
+              "no permit of \"visits\" is free, and nobody who is known holds one");
 }
 
 TEST(text, a_holder_of_another_library_is_shown_with_what_is_known_of_it) {

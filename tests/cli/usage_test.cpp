@@ -35,16 +35,31 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         misuse{"nothing", {}, "holdfast run NAME -- COMMAND"},
         misuse{"command", {"dance"}, "no command \"dance\""},
+        misuse{"option_first",
+               {"--store=redis://:hunter2@h", "list"},
+               "options come after the command: holdfast COMMAND --store …"},
         misuse{"help_for_nothing", {"help", "dance"}, "no command \"dance\""},
         misuse{"run_without_name", {"run", "--", "true"}, "which lock?"},
         misuse{"run_without_command", {"run", "job"}, "which command?"},
         misuse{"run_with_nothing_after_separator", {"run", "job", "--"}, "which command?"},
         misuse{"run_without_separator", {"run", "job", "true"}, "put -- before the command"},
         misuse{"two_names", {"run", "a", "b", "--", "true"}, "one NAME"},
-        misuse{"unknown_option", {"run", "job", "--bogus", "--", "true"}, "--bogus"},
+        misuse{"unknown_option", {"run", "job", "--bogus", "--", "true"}, "unknown option: --bogus"},
+        misuse{
+            "no_value", {"run", "job", "--ttl", "--", "true"}, "--ttl needs a value: --ttl DURATION"},
+        misuse{"no_store", {"list", "--store"}, "--store needs a value: --store ADDRESS"},
+        misuse{"twice", {"list", "--timeout", "1s", "--timeout", "2s"}, "more than once"},
         misuse{"ttl_without_unit", {"run", "job", "--ttl", "30", "--", "true"}, "30 what? write 30s"},
         misuse{"ttl_zero", {"run", "job", "--ttl", "0s", "--", "true"}, "zero"},
         misuse{"ttl_too_short", {"run", "job", "--ttl", "1ms", "--grace", "0", "--", "true"}, "what?"},
+        misuse{"wait_zero", {"run", "job", "--wait", "0s", "--", "true"}, "--no-wait gives up at once"},
+        misuse{"switch_with_no",
+               {"run", "job", "--no-wait=false", "--", "true"},
+               "--no-wait takes no value, but has \"false\""},
+        misuse{"switch_with_a_number", {"list", "--json=5"}, "--json takes no value, but has \"5\""},
+        misuse{"switch_with_nothing", {"run", "job", "--shared=", "--", "true"}, "takes no value"},
+        misuse{"switch_with_a_word", {"run", "job", "--shared=maybe", "--", "true"}, "takes no value"},
+        misuse{"help_with_a_value", {"run", "--help=yes"}, "--help takes no value"},
         misuse{"wait_twice",
                {"run", "job", "--no-wait", "--wait", "1s", "--", "true"},
                "exclude each other"},
@@ -52,6 +67,16 @@ INSTANTIATE_TEST_SUITE_P(
         misuse{"shared_permits",
                {"run", "job", "--shared", "--permits", "2", "--", "true"},
                "exclude each other"},
+        misuse{"again_without_once_per", {"run", "job", "--again", "--", "true"}, "--once-per"},
+        misuse{"ttl_too_long",
+               {"run", "job", "--ttl", "367d", "--", "true"},
+               "--ttl: \"367d\" is too long; at most 366 days"},
+        misuse{"min_hold_too_long",
+               {"run", "job", "--min-hold", "3660d", "--", "true"},
+               "at most 366 days"},
+        misuse{"empty_store", {"list", "--store", ""}, "the address is empty"},
+        misuse{"timeout", {"list", "--timeout", "5"}, "5 what? write 5s"},
+        misuse{"option_of_another_command", {"list", "--force"}, "--force"},
         misuse{"no_permits", {"run", "job", "--permits", "0", "--", "true"}, "--permits"},
         misuse{"once_per_shared",
                {"run", "job", "--shared", "--once-per", "1h", "--", "true"},
@@ -84,11 +109,36 @@ TEST_F(configuration, a_grace_that_does_not_fit_the_ttl_gives_78_and_says_what_w
 }
 
 TEST_F(configuration, a_max_hold_shorter_than_the_end_gives_78) {
-    EXPECT_EQ(finish({"run", "job", "--max-hold", "1s", "--", "true"})->wait(), 78);
+    EXPECT_EQ(finish({"run", "job", "--max-hold", "1s", "--grace", "1s", "--", "true"})->wait(), 78);
+}
+
+TEST_F(configuration, a_short_max_hold_needs_no_other_option) {
+    for (const char* limit : {"2s", "4s", "8s"}) {
+        EXPECT_EQ(finish({"run", "job", "--max-hold", limit, "--", "true"})->wait(), 0) << limit;
+    }
+}
+
+TEST_F(configuration, a_variable_that_is_set_but_empty_is_refused_with_78) {
+    for (const char* variable : {"HOLDFAST_STORE", "HOLDFAST_REQUIRE"}) {
+        for (const auto& arguments : {words{"list"}, words{"run", "job", "--", "true"},
+                                      words{"check", "job", "--token", "1"}}) {
+            words command{"/usr/bin/env", std::string{variable} + "=", program_path()};
+            command.insert(command.end(), arguments.begin(), arguments.end());
+            program refused{command, {.environment = environment(), .input = ""}};
+            EXPECT_EQ(refused.wait(), 78);
+            EXPECT_THAT(refused.errors(), HasSubstr(std::string{variable} + " is set, but empty"));
+        }
+    }
+}
+
+TEST_F(configuration, an_empty_variable_does_not_matter_where_an_option_says_it) {
+    program listed{{"/usr/bin/env", "HOLDFAST_STORE=", program_path(), "list", "--store", store()},
+                   {.input = ""}};
+    EXPECT_EQ(listed.wait(), 0);
 }
 
 TEST_F(configuration, a_ttl_the_store_cannot_keep_gives_64) {
-    EXPECT_EQ(finish({"run", "job", "--ttl", "3660d", "--", "true"})->wait(), 64);
+    EXPECT_EQ(finish({"run", "job", "--ttl", "366d1ms", "--", "true"})->wait(), 64);
 }
 
 TEST_F(configuration, a_store_that_is_no_directory_gives_78) {
@@ -98,7 +148,7 @@ TEST_F(configuration, a_store_that_is_no_directory_gives_78) {
 }
 
 TEST_F(configuration, a_store_we_may_not_create_gives_77) {
-    EXPECT_EQ(finish({"list", "--store", "local:/sys/holdfast"})->wait(), 77);
+    EXPECT_EQ(finish({"run", "job", "--store", "local:/sys/holdfast", "--", "true"})->wait(), 77);
 }
 
 class help : public cli_test, public ::testing::WithParamInterface<const char*> {};
@@ -132,6 +182,26 @@ TEST_F(configuration, the_overview_and_the_version_are_shown) {
 
 TEST_F(configuration, help_after_the_separator_belongs_to_the_command) {
     EXPECT_EQ(finish({"run", "job", "--", "printf", "%s", "--help"})->output(), "--help");
+}
+
+TEST_F(configuration, check_of_another_lock_inside_run_says_which_lock_is_held) {
+    const auto checked = finish({"run", "job", "--", program_path(), "check", "other"});
+    EXPECT_EQ(checked->wait(), 64);
+    EXPECT_THAT(checked->errors(),
+                ::testing::HasSubstr("this command runs under \"job\", not under \"other\""));
+}
+
+TEST_F(configuration, a_store_without_a_scheme_is_answered_with_the_right_form) {
+    const std::vector<std::pair<std::string, std::string>> stores{
+        {"127.0.0.1:6379", "redis://127.0.0.1:6379"},
+        {"redis.example.com:6379/2", "redis://host:port"},
+        {"localhost", "redis://host:port"},
+        {"[::1]:6379", "redis://host:port"}};
+    for (const auto& [store, advice] : stores) {
+        const auto refused = finish({"list", "--store", store});
+        EXPECT_EQ(refused->wait(), 78);
+        EXPECT_THAT(refused->errors(), ::testing::HasSubstr(advice)) << store;
+    }
 }
 
 }  // namespace

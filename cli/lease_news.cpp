@@ -1,0 +1,47 @@
+#include "lease_news.hpp"
+
+#include <fmt/format.h>
+
+#include "duration.hpp"
+
+namespace holdfast::cli {
+
+void lease_news::on_event(const event& what) noexcept {
+    {
+        const std::lock_guard lock{guard_};
+        if (what.kind == event_kind::release_unconfirmed) {
+            unreleased_[what.name] = what.error;
+        }
+        // The marker of --once-per has events, too.
+        if (what.name == name_ &&
+            (what.kind == event_kind::acquired || what.kind == event_kind::renewed)) {
+            renewed_at_ = clock::now();
+            trouble_ = {};
+        }
+        if (what.name == name_ && what.kind == event_kind::renewal_failed) {
+            trouble_ = what.error;
+        }
+    }
+    // The program ends its client when all is over: that is no news.
+    if (what.kind == event_kind::renewed || what.error.code == errc::shut_down) {
+        return;
+    }
+    out_.detail(fmt::format("\"{}\" {}{}{}", what.name, to_string(what.kind), what.error ? ": " : "",
+                            what.error.detail));
+}
+
+failure lease_news::release_trouble(const std::string& name) const {
+    const std::lock_guard lock{guard_};
+    const auto found = unreleased_.find(name);
+    return found == unreleased_.end() ? failure{} : found->second;
+}
+
+std::string lease_news::renewal_trouble() const {
+    const std::lock_guard lock{guard_};
+    const auto passed = std::chrono::round<std::chrono::milliseconds>(clock::now() - renewed_at_);
+    return fmt::format(
+        "it was last renewed {} ago: {}", format_duration(passed),
+        trouble_ ? trouble_.detail : "the store did not answer, or this process was stopped");
+}
+
+}  // namespace holdfast::cli

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <holdfast/clock.hpp>
+#include <holdfast/observer.hpp>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "messages.hpp"
+
+namespace holdfast::cli {
+
+/// Follows the renewals of one lease, for the line that tells why it was lost. With `--verbose` it says
+/// what happens as it happens.
+///
+/// Thread safety: all functions may be called from any thread.
+class lease_news : public observer {
+public:
+    lease_news(std::string name, const messages& out) : name_{std::move(name)}, out_{out} {}
+
+    void on_event(const event& what) noexcept override;
+
+    /// Since when the lease was not renewed, and why, as part of a sentence.
+    [[nodiscard]] std::string renewal_trouble() const;
+    /// Why a release of this lock was not confirmed; no error when nobody has told. Complete after
+    /// `client::shutdown`.
+    [[nodiscard]] failure release_trouble(const std::string& name) const;
+
+private:
+    std::string name_;
+    messages out_;
+    mutable std::mutex guard_;
+    clock::time_point renewed_at_{clock::now()};
+    /// Of the last renewal; no error when it succeeded.
+    failure trouble_;
+    std::map<std::string, failure> unreleased_;
+};
+
+}  // namespace holdfast::cli
