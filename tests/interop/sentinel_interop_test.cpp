@@ -86,7 +86,55 @@ TEST_P(sentinel_interop, what_java_holds_stays_held_when_the_master_dies) {
     EXPECT_EQ(java_waits.get(), "true");
 }
 
+/// Java listens at a replica, so that the master counts none of its waiters.
+class sentinel_interop_replica : public interop_stage {
+protected:
+    [[nodiscard]] environment make_environment() const override {
+        auto servers = std::make_shared<testing_support::redis_replicas>(1);
+        servers->wait_for_replicas(1);
+        const auto master = "redis://127.0.0.1:" + std::to_string(servers->master().port());
+        const auto replica = "redis://127.0.0.1:" + std::to_string(servers->replica(0).port());
+        const auto port = servers->master().port();
+        return {.servers = std::move(servers),
+                .port = port,
+                .store = master,
+                .java = {"replicas", master, replica, "subscribe=SLAVE"}};
+    }
+};
+
+TEST_P(sentinel_interop_replica, java_is_told_when_cpp_unlocks) {
+    auto held = mutex{*client_, name_}.acquire();
+    auto waiter = java_begins("waiter", "plain try", long_wait, long_lease);
+    ASSERT_TRUE(java_sleeps("waiter"));
+    EXPECT_EQ(redis_->listeners(lock_channel()), 0);
+
+    held.release();
+
+    ASSERT_TRUE(gets_done(waiter));
+    EXPECT_EQ(waiter.get(), "true");
+}
+
+TEST_P(sentinel_interop_replica, java_keeps_its_place_in_the_line_of_a_fair_lock) {
+    fair_mutex lock{*client_, name_};
+    auto held = lock.acquire();
+    auto waiter = java_begins("waiter", "fair try", long_wait, long_lease);
+    ASSERT_TRUE(java_sleeps("waiter"));
+    auto behind = waits_for(lock);
+    const auto queue = braced("redisson_lock_queue:");
+    ASSERT_TRUE(eventually([&] { return redis_->number({"LLEN", queue}) == 2; }));
+
+    held.release();
+
+    ASSERT_TRUE(gets_done(waiter));
+    EXPECT_EQ(waiter.get(), "true");
+    EXPECT_FALSE(is_done(behind));
+    java("waiter", "fair unlock");
+    ASSERT_TRUE(gets_done(behind));
+    EXPECT_TRUE(behind.get());
+}
+
 HOLDFAST_WITH_EVERY_REDISSON(sentinel_interop);
+HOLDFAST_WITH_EVERY_REDISSON(sentinel_interop_replica);
 
 }  // namespace
 

@@ -9,6 +9,7 @@ import org.redisson.config.BaseConfig;
 import org.redisson.config.BaseMasterSlaveServersConfig;
 import org.redisson.config.Config;
 import org.redisson.config.ReadMode;
+import org.redisson.config.SubscriptionMode;
 
 /**
  * The driver's arguments: how Redisson is configured.
@@ -19,6 +20,7 @@ import org.redisson.config.ReadMode;
  *     sentinel redis://127.0.0.1:7100 … master=stock
  *     cluster  redis://127.0.0.1:7000 …
  *
+ *     subscribe=SLAVE with replicas: where it listens, MASTER if nothing is said
  *     watchdog=MS     the ttl of locks without a lease, which are renewed every third of it
  *     timeout=MS      how long a command may go unanswered
  *     retries=N       how often an unanswered command may be sent again
@@ -75,6 +77,9 @@ final class Setup {
         var servers = config.useMasterSlaveServers();
         servers.setMasterAddress(addresses.get(0));
         addresses.stream().skip(1).forEach(servers::addSlaveAddress);
+        if (settings.containsKey("subscribe")) {
+            servers.setSubscriptionMode(SubscriptionMode.valueOf(settings.get("subscribe")));
+        }
         fewConnections(servers);
     }
 
