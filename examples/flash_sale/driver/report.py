@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from string import Template
 
-import goals
+import comparisons
 import plots
 
 HERE = Path(__file__).resolve().parent
@@ -68,14 +68,13 @@ def banner(results):
         f"{words}</div>")
 
 
-def comparisons(results):
-    """The ratios that the sale is about, with the goals they are held against."""
+def ratios(results):
+    """The ratios that the sale is about."""
     lines = []
-    for one in goals.compared(results):
-        tag = f'<span class="tag {"good" if one.met else "bad"}">{escape(one.goal)}</span>'
+    for one in comparisons.compared(results):
         lines.append(f"<li>{one.buyers:,} buyers: <b>{escape(one.fast)}</b> sold "
                      f"<b>{one.speed:.1f}</b> times as fast as <b>{escape(one.slow)}</b>; its p99 is "
-                     f"{one.tail:.2f} of the other's {tag}</li>")
+                     f"{one.tail:.2f} of the other's</li>")
     return f'<ul class="small">{"".join(lines)}</ul>' if lines else ""
 
 
@@ -104,7 +103,7 @@ def page(results, settings):
         fault=escape(f", with a fault: {settings.fault}") if settings.fault else "",
         banner=banner(results),
         table=table(results),
-        goals="" if settings.fault else comparisons(results),
+        ratios="" if settings.fault else ratios(results),
         keys=keys(crowds),
         crowd=f"{crowds[-1]:,}",
         throughput=plots.throughput(groups),

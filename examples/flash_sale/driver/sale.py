@@ -11,17 +11,17 @@ import time
 from pathlib import Path
 
 import catalogue
+import comparisons
 import databases
 import faults
-import goals
 import report
 from market import Market
 from rounds import Load, play
-from servers import raise_file_limit, wait_until
+from servers import path_of, raise_file_limit, wait_until
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent.parent
-#: A quarter of what is asked for cannot be had: only then overselling shows.
+#: A fifth of what is asked for cannot be had: only then overselling shows.
 LOADS = [Load(buyers=200, tries=5, units=800), Load(buyers=3000, tries=1, units=2400)]
 
 
@@ -50,7 +50,8 @@ def arguments(words=None):
                         help="where the page with the plots goes (default build/demo/report.html)")
     parser.add_argument("--buyers", type=int, choices=[load.buyers for load in LOADS],
                         help="only this crowd")
-    parser.add_argument("--check", action="store_true", help="look at these words, and do nothing")
+    parser.add_argument("--check", action="store_true",
+                        help="only look whether these words make sense and all servers are installed")
     settings = parser.parse_args(words)
     settings.strategies = catalogue.named(settings.strategies)
     return settings
@@ -63,6 +64,28 @@ def row(result):
             f"{result.rate:9.0f} {result.percentile(0.5) * 1000:9.1f} "
             f"{result.percentile(0.99) * 1000:9.1f} {result.redis_commands:7.1f}  "
             f"{result.verdict}{'' if result.as_expected else '  <- not as expected'}{fault}")
+
+
+def legend(strategies):
+    """What is about to be seen, for somebody who has read nothing."""
+    protections = "\n".join(f"  {one.name:12} {one.title}: {one.about}" for one in strategies)
+    return f"""Two instances of a shop sell one stock. A row is a strategy (what protects the stock) and
+a crowd:
+
+{protections}
+
+  buyers, units     200 who buy five times each, or 3000 who buy once; and how much there is for them:
+                    a fifth of the purchases must be turned away
+  sold, oversold    orders in the store afterwards, and how many of them are more than there was
+  left, errors      units that the store still counts, and answers that were errors (asked again)
+  orders/s          how fast it sold
+  p50, p99          how long a buyer waited for the answer: half of them, 99 of 100, no longer than this
+  redis             commands that all Redis servers had to carry out for a purchase
+  the last word     exact: every unit was sold once. OVERSOLD is what a lock is there to prevent
+
+Read it so: first the last word, then what being exact costs in orders/s and p99. Rows of one run can
+be compared, those of different machines cannot.
+"""
 
 
 HEAD = (f"{'strategy':12} {'buyers':>6} {'units':>6} {'sold':>6} {'oversold':>8} {'left':>5} "
@@ -84,8 +107,15 @@ def all_rounds(market, settings):
 
 def main():
     settings = arguments()
+    programs = ["redis-server", "nginx"]
+    if missing := [one for one in programs if not path_of(one)]:
+        raise RuntimeError(f"not installed: {', '.join(missing)}; please install "
+                           "them (Debian and Ubuntu: packages of the same names), then try again")
     if settings.check:
         return 0
+    for program in ("flash_sale", "flash_sale_buyers"):
+        if not (settings.binaries / program).exists():
+            raise RuntimeError(f"{settings.binaries / program} is not there; scripts/demo builds it")
     seed = settings.seed if settings.seed is not None else random.randrange(1_000_000)
     random.seed(seed)
     raise_file_limit()
@@ -97,6 +127,7 @@ def main():
             market.open()
             if settings.fault:
                 print(f"fault: {settings.fault}, seed {seed}")
+            print(legend(settings.strategies))
             print(HEAD, flush=True)
             for result in all_rounds(market, settings):
                 results.append(result)
@@ -104,7 +135,7 @@ def main():
         finally:
             market.close()
     if not settings.fault:
-        for comparison in goals.compared(results):
+        for comparison in comparisons.compared(results):
             print(comparison)
     settings.report.parent.mkdir(parents=True, exist_ok=True)
     settings.report.write_text(report.page(results, settings))
@@ -117,7 +148,7 @@ def main():
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except RuntimeError as trouble:
+    except (RuntimeError, OSError) as trouble:
         sys.exit(f"sale: {trouble}")
     except KeyboardInterrupt:
         print("\nsale: interrupted; all servers are stopped", file=sys.stderr)

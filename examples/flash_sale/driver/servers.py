@@ -11,7 +11,6 @@ import signal
 import socket
 import subprocess
 import time
-from pathlib import Path
 
 PATIENCE = 20.0
 PR_SET_PDEATHSIG = 1
@@ -51,6 +50,11 @@ def wanted_or_free(port):
             return port
         except OSError:
             return free_port()
+
+
+def path_of(program):
+    """None if it is not installed. Not everybody has the system's programs in the path."""
+    return shutil.which(program) or shutil.which(program, path="/usr/sbin:/usr/local/sbin")
 
 
 def raise_file_limit(wanted=16384):
@@ -260,14 +264,11 @@ http {{
 
 class Nginx(Process):
     def __init__(self, directory, first, second):
-        binary = shutil.which("nginx") or "/usr/sbin/nginx"
-        if not Path(binary).exists():
-            raise SystemExit("nginx is not installed (scripts/bootstrap demo)")
         self.port = free_port()
         configuration = directory / "nginx.conf"
         configuration.write_text(
             NGINX.format(directory=directory, first=first, second=second, port=self.port))
-        super().__init__("nginx", [binary, "-p", directory, "-c", configuration, "-e",
+        super().__init__("nginx", [path_of("nginx"), "-p", directory, "-c", configuration, "-e",
                                    directory / "nginx-errors.log"], directory)
 
     def ready(self):
