@@ -7,7 +7,7 @@ rm -rf "$prefix"
 "$CMAKE" -S "$source" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 \
     -DBUILD_SHARED_LIBS=ON -DHOLDFAST_BUILD_TESTS=OFF -DHOLDFAST_BUILD_TESTING=OFF \
     -DHOLDFAST_BUILD_BENCH=OFF -DHOLDFAST_BUILD_CLI=OFF -DHOLDFAST_BUILD_EXAMPLES=OFF \
-    -DHOLDFAST_BUILD_LAB=OFF "$@"
+    -DHOLDFAST_BUILD_LAB=OFF -DCMAKE_UNITY_BUILD=ON "$@"
 "$CMAKE" --build "$build"
 "$CMAKE" --install "$build" --prefix "$prefix" >/dev/null
 find "$prefix" -name 'libholdfast.so' | grep . >/dev/null

@@ -3,22 +3,22 @@ from mutant import mutant
 MUTANTS = [
     mutant(
         "cli/run.cpp",
-        "if (once_ && succeeded && !command.lost) {",
-        "if (once_ && succeeded) {",
+        "if (once_ && succeeded && !command.lost && once_->counts(started_at_)) {",
+        "if (once_ && succeeded && once_->counts(started_at_)) {",
         "A run that lost its lock does not count for --once-per.",
         "holdfast_cli_tests "
         "hold_time.once_per_does_not_count_a_run_that_max_hold_ended"),
     mutant(
         "cli/run.cpp",
-        "if (!ours || once_->remember(started_at_)) {",
-        "if ((ours || !ours) && once_->remember(started_at_)) {",
+        "if (!last_seen.problem && !last_seen.ours) {",
+        "if (false) {",
         "A run whose loss is found out at its end does not count for --once-per.",
         "holdfast_cli_tests "
         "hold_time.once_per_does_not_count_a_run_whose_loss_is_found_out_at_its_end"),
     mutant(
         "cli/run.cpp",
-        "rest > milliseconds{0} && !command.lost ?",
-        "rest > milliseconds{0} ?",
+        "rest > milliseconds{0} && !command.lost;",
+        "rest > milliseconds{0};",
         "A lock that was lost is not kept by --min-hold.",
         "holdfast_cli_tests hold_time.min_hold_does_not_keep_a_lock_that_was_lost"),
     mutant(
@@ -29,16 +29,15 @@ MUTANTS = [
         "holdfast_cli_tests loss.takes_grandchildren_that_left_the_group_with_it"),
     mutant(
         "cli/run.cpp",
-        "            command.lost = true;\n"
-        "            command.loss_reason = errc::lost;\n",
-        "            command.loss_reason = errc::lost;\n",
+        "            command.lost = true;\n",
+        "",
         "A loss that only the release finds out is a loss.",
         "holdfast_cli_tests "
         "hold_time.once_per_does_not_count_a_run_whose_loss_is_found_out_at_its_end"),
     mutant(
         "cli/supervisor.cpp",
-        "if (!has_group || one.group != child_) {",
-        "if (one.group != child_) {",
+        "if (!has_group || one.group != group_in_proc_) {",
+        "if (one.group != group_in_proc_) {",
         "On loss what stayed in the group of a command that has ended is killed.",
         "holdfast_cli_tests "
         "loss.takes_what_stayed_in_the_group_of_a_command_that_obeyed"),
@@ -79,7 +78,25 @@ MUTANTS = [
         "    prctl(PR_SET_PDEATHSIG, SIGKILL);\n",
         "",
         "When the program is killed the kernel kills the command.",
-        "holdfast_cli_tests signals.kill_of_the_program_kills_the_command"),
+        "holdfast_cli_tests signals.kill_of_the_program_kills_the_command_without_*"),
+    mutant(
+        "cli/death_watch.cpp",
+        "    ::kill(0, SIGKILL);\n",
+        "",
+        "When the program is killed its command ends, also after it changed its user.",
+        "holdfast_cli_tests signals.kill_of_the_program_kills_*"),
+    mutant(
+        "cli/processes.cpp",
+        "    std::vector<pid_t> open{self};\n",
+        "    std::vector<pid_t> open{::getpid()};\n",
+        "The numbers of an outer /proc are not taken for ours.",
+        "holdfast_cli_tests strange_proc.of_an_outer_namespace_*"),
+    mutant(
+        "cli/supervisor.cpp",
+        "    if (!all_reached) {\n",
+        "    if (!all_reached && signal == SIGCONT) {\n",
+        "Without /proc no descendant outlives the lock.",
+        "holdfast_cli_tests strange_proc.that_is_not_there_hides_no_descendant"),
     mutant(
         "cli/check.cpp",
         "if (holder.lingering || (arguments.owner",
@@ -100,6 +117,32 @@ MUTANTS = [
         "blocked_for_ - clock::now())",
         "--once-per counts from the start of the run.",
         "holdfast_cli_tests hold_time.once_per_counts_from_the_start_of_a_long_run"),
+    mutant(
+        "cli/once_per.cpp",
+        "{ return holder.lingering; });",
+        "{ return holder.permits > 0; });",
+        "A lock that somebody holds is no earlier run, and --again leaves it alone.",
+        "holdfast_cli_tests "
+        "hold_time.a_lock_under_the_name_of_the_marker_is_no_earlier_run"),
+    mutant(
+        "cli/ending.cpp",
+        "grace.value_or(default_grace(hold))",
+        "grace.value_or(default_grace(ttl))",
+        "The default grace fits --max-hold.",
+        "holdfast_cli_tests ending.a_short_max_hold_gets_a_short_end"),
+    mutant(
+        "cli/text.cpp",
+        "const bool shown = !is_invisible(c) && ",
+        "const bool shown = c >= 0x20 && ",
+        "Format characters do not reach the terminal.",
+        "holdfast_cli_tests text.format_characters_and_broken_bytes_do_not_reach_the_terminal"),
+    mutant(
+        "cli/time_limit.cpp",
+        "    report_(reason);\n"
+        "    ::_exit(to_status(reason.code));\n",
+        "    report_(reason);\n",
+        "--timeout ends the program.",
+        "holdfast_cli_tests time_limits.a_server_that_hangs_costs_no_more_than_the_timeout"),
     mutant(
         "cli/background_writer.cpp",
         "        thread_.detach();\n",

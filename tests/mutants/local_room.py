@@ -104,4 +104,69 @@ MUTANTS = [
         "Waiters beyond the table's size are woken, too.",
         "holdfast_engine_tests "
         "wake_map.more_waiters_than_there_is_room_for_are_still_woken"),
+    mutant(
+        "engines/local/connection_pool.cpp",
+        "lend_writer(deadline, true)",
+        "lend_writer(deadline, false)",
+        "A fork does not stop those whom it waits for.",
+        "holdfast_engine_tests "
+        "local_processes.a_fork_does_not_stop_those_whom_it_waits_for"),
+    mutant(
+        "engines/local/connection_pool.cpp",
+        "    shm_ = shm_guard::of(files_.database() + \"-shm\");\n",
+        "",
+        "A program that reads the files of its store keeps its shared memory.",
+        "holdfast_engine_tests "
+        "local_processes.a_program_that_reads_the_files_of_its_store*"),
+    mutant(
+        "engines/local/connection_pool.cpp",
+        "            writes_.lock(deadline);\n"
+        "            connect(place, deadline);\n",
+        "            connect(place, deadline);\n",
+        "A program that reads the files of its store lets no second writer in.",
+        "holdfast_engine_tests "
+        "local_processes.a_program_that_reads_the_files_of_its_store*"),
+    mutant(
+        "engines/local/connection_pool.cpp",
+        "            files_.check_in_use();\n",
+        "",
+        "A holder notices that a file of the store was deleted.",
+        "holdfast_engine_tests "
+        "*is_noticed_by_the_holder_and_by_newcomers*"),
+    mutant(
+        "engines/local/connection_pool.cpp",
+        "theirs != 0 && theirs != files_.present_mark()",
+        "theirs == 1 && theirs != files_.present_mark()",
+        "Nobody puts new files in place of those that others have open.",
+        "holdfast_engine_tests "
+        "*has_no_second_holder_and_nobody_crashes*"),
+    mutant(
+        "engines/local/database.cpp",
+        "    int keep = 1;\n",
+        "    int keep = 0;\n",
+        "SQLite's files stay when the last client has gone.",
+        "holdfast_engine_tests store_damage.the_files_outlast_the_clients_*"),
+    mutant(
+        "engines/local/wake_map.cpp",
+        "    return std::min<std::size_t>(map_->used.load(), places);",
+        "    return map_->used.load();",
+        "Nothing that another program writes to wake is taken for an index.",
+        "holdfast_engine_tests "
+        "wake_map.whatever_another_program_writes_to_the_file_nobody_crashes"),
+    mutant(
+        "engines/local/store_records.cpp",
+        "(state == liveness::unknown && unseen > remembered_clients)",
+        "unseen > remembered_clients || idle.number(0) < 900000",
+        "A living client keeps its card however many come after it.",
+        "holdfast_engine_tests "
+        "store_file.the_card_of_a_living_client_is_kept_too_until_it_holds_something"),
+    mutant(
+        "engines/common/worker_pool.cpp",
+        "    if (workers_.empty()) {\n"
+        "        return verdict::no_thread;\n"
+        "    }\n",
+        "",
+        "A job is taken only if there is a thread for it.",
+        "holdfast_engine_tests "
+        "shortage.a_job_for_which_there_is_no_thread_is_left_to_the_caller"),
 ]

@@ -39,14 +39,14 @@ MUTANTS = [
         "        } else {\n"
         "            unsettled_",
         "The card of a client stays while a lock of its may stay.",
-        survives="Cards are for people; no test loses the answer to a last release."),
+        "holdfast_redis_tests redis_half_open.the_card_stays_when_a_release_had_no_answer"),
     mutant(
         "engines/redis/engine.cpp",
         "                card_due_.store(clock::time_point{});",
         "                card_due_.store(clock::time_point::max());",
         "A card that could not be written is written again.",
-        survives="Cards are for people; no test breaks the connection just when one is "
-        "written."),
+        "holdfast_redis_tests "
+        "redis_refusals.a_card_that_could_not_be_given_an_end_is_written_again"),
     mutant(
         "engines/redis/watches.cpp",
         "if (again || one.awaits_beginning) {",
@@ -156,7 +156,8 @@ MUTANTS = [
         "        most_replicas_[to] = replicas_seen(*before);\n",
         "        most_replicas_[to] = 0;\n",
         "A slot's new master needs as many confirmations as the old one.",
-        survives="Only for a master that was never met before, until it is met a moment later."),
+        "holdfast_redis_topology_tests "
+        "redis_cluster_new_master.a_majority_is_counted_from_what_the_old_one_had"),
     mutant(
         "engines/redis/topology/cluster_channels.cpp",
         "    if (what.at && map_.is_master(*what.at) && !deaf(*what.at)) {",
@@ -176,4 +177,44 @@ MUTANTS = [
         "A channel follows its slot to another server.",
         "holdfast_redis_topology_tests "
         "redis_cluster_channels.a_sharded_channel_follows_its_slot"),
+    mutant(
+        "engines/redis/scripts/prelude/others.lua",
+        "    if left > 0 and over ~= state then",
+        "    if left > 0 and over ~= state and false then",
+        "What one of ours releases is Java's for a while, at read/write locks and semaphores too.",
+        "holdfast_redis_script_tests read_write_turns.*:permit_turns.*"),
+    mutant(
+        "engines/redis/scripts/prelude/others.lua",
+        "over == state and 'seen' or 'missed'",
+        "'seen'",
+        "Java's waiters that do not come cost little.",
+        "holdfast_redis_script_tests read_write_turns.*:permit_turns.*"),
+    mutant(
+        "engines/redis/scripts/fair_acquire.lua",
+        "    if owner == head or finish <= now + wait then",
+        "    if finish <= now + wait then",
+        "The first in the line of a fair lock costs Java no more than its own time when it dies.",
+        "holdfast_redis_script_tests "
+        "fair_scripts.the_first_in_line_counts_its_time_anew_when_those_before_it_have_gone"),
+    mutant(
+        "engines/redis/scripts/fair_acquire.lua",
+        "    if owner == head or finish <= now + wait then",
+        "    if owner == head or finish <= now then",
+        "Java does not take a living waiter of ours for dead.",
+        "holdfast_redis_script_tests "
+        "fair_scripts.a_waiter_behind_others_whose_time_is_short_has_more_and_so_have_those_behind"),
+    mutant(
+        "engines/redis/scripts/lock_acquire.lua",
+        "                and now_ms() < tonumber(alive_until) and hears(publish, told_at) then",
+        "                and now_ms() < tonumber(alive_until) then",
+        "One that finds a lock free gives it to nobody whose process is dead.",
+        "holdfast_redis_script_tests "
+        "lock_gifts.one_that_finds_it_free_has_it_if_nobody_who_listens_came_before"),
+    mutant(
+        "engines/redis/scripts/prelude/line.lua",
+        "    return tonumber(score or now + wait) - now",
+        "    return tonumber(wait)",
+        "In a line that is never empty Java does not take waiters of ours for dead.",
+        "holdfast_redis_script_tests fair_scripts."
+        "whoever_gets_the_lock_late_moves_the_others_up_by_what_was_left_of_its_time"),
 ]

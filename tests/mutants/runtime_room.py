@@ -30,15 +30,15 @@ MUTANTS = [
         "holdfast_integration_tests "
         "latch_test.shutting_the_client_down_ends_the_wait_at_once"),
     mutant(
-        "src/runtime/session.cpp",
-        "std::clamp(linger, {}, promises_.maximum_ttl)",
-        "linger",
-        "release_after keeps a name no longer than the store can.",
+        "src/api/lease.cpp",
+        "after < std::chrono::milliseconds{0} || ",
+        "",
+        "release_after refuses a negative time.",
         "holdfast_integration_tests "
-        "lease_test.release_after_a_negative_time_is_a_release"),
+        "durations.that_make_no_sense_are_refused_and_nothing_is_left"),
     mutant(
         "src/runtime/session.cpp",
-        "held->second.itself->set_loss(loss->why.code);",
+        "held->second.itself->set_loss(loss->why.code, loss->why.detail);",
         "static_cast<void>(held->second);",
         "A revoked lease says that it was revoked.",
         "holdfast_integration_tests loss_test.*"),
@@ -72,6 +72,13 @@ MUTANTS = [
         "The patience with an outage starts anew with every answer.",
         "holdfast_integration_tests "
         "latch_test.the_patience_with_an_outage_starts_anew_with_every_answer"),
+    mutant(
+        "src/runtime/session_queries.cpp",
+        "reply.known || !seen_counting ? failure{} : latch_is_gone();",
+        "{};",
+        "A latch whose lifetime ends does not look open to those who wait for it.",
+        "holdfast_integration_tests "
+        "latch_test.one_that_ends_with_its_lifetime_does_not_look_open_to_those_who_saw_it_count"),
     mutant(
         "src/runtime/joint_hold.cpp",
         "one.value_or(release_outcome::unknown)",

@@ -170,6 +170,61 @@ def every_error_is_documented(files):
     return [f"docs/api.md: errc::{name} is not explained" for name in names if f"`{name}`" not in guide]
 
 
+def code_of(page):
+    """What a Markdown page shows as code, in spans and in blocks."""
+    fence = re.compile(r"^ *```[^\n]*\n(.*?)^ *```$", re.M | re.S)
+    return "\n".join(fence.findall(page) + re.findall(r"`([^`\n]+)`", fence.sub("", page)))
+
+
+def without(text, opening):
+    """The text without the blocks that begin with the pattern and a brace."""
+    for match in reversed(list(re.finditer(opening + r"\s*\{", text))):
+        depth, end = 1, match.end()
+        while depth and end < len(text):
+            depth += {"{": 1, "}": -1}.get(text[end], 0)
+            end += 1
+        text = text[: match.start()] + text[end:]
+    return text
+
+
+def public_names(header):
+    """The types and functions of a header, without those that are for the library."""
+    kinds = r"(?:class|struct|enum class)"
+    text = re.sub(r"^ */// For the library\..*?\n\n", "", header, flags=re.M | re.S)
+    text = re.sub(r"//[^\n]*|^#[^\n]*|\[\[\w+\]\]", "", text, flags=re.M)
+    text = re.sub(r"^namespace [^\n]*\{|^\}$", "", without(text, r"namespace detail"), flags=re.M)
+    text = re.sub(r"^(?:private|protected):.*?(?=^public:|^\};)", "", text, flags=re.M | re.S)
+    types = re.findall(rf"^\s*{kinds} +(\w+)[^;{{]*\{{", text, re.M)
+    # Bodies and initialisers go; what is left of classes are declarations.
+    declared = without(re.sub(rf"^{kinds} [^;{{]*\{{|^\}};", "", text, flags=re.M), r"")
+    functions = re.findall(r"(?<![~:\w.<>])(\w+)\(", declared)
+    words = {"void", "operator", "auto", "decltype", "noexcept", "bool"}
+    return {name for name in [*types, *functions] if name not in words and not name.endswith("_")}
+
+
+# The pages that explain a header's names, by the beginnings of both paths. The first line counts.
+EXPLAINED = [
+    ("include/holdfast/detail/", None),
+    ("include/holdfast/engine.hpp", "docs/engines.md"),
+    ("include/holdfast/guard/", "docs/guards"),
+    ("include/holdfast/quorum.hpp", ("docs/api.md", "docs/quorum.md")),
+    ("include/holdfast/", "docs/api.md"),
+]
+
+
+def every_public_name_is_documented(files):
+    problems = []
+    for path in sorted(path for path in files if re.search(PUBLIC_HEADERS, path)):
+        pages = next(pages for start, pages in EXPLAINED if path.startswith(start))
+        if pages is None:
+            continue
+        texts = [text for page, text in files.items() if page.startswith(pages)]
+        known = set(re.findall(r"\w+", "\n".join(code_of(text) for text in texts)))
+        for name in sorted(public_names(files[path]) - known):
+            problems.append(f"{path}: {name} is not mentioned in {pages}")
+    return problems
+
+
 def versions_agree(files):
     project = re.search(r"project\(holdfast VERSION (\S+)", files.get("CMakeLists.txt", ""))
     numbers = re.findall(r"HOLDFAST_VERSION_\w+ (\d+)", files.get("include/holdfast/version.hpp", ""))
@@ -178,7 +233,12 @@ def versions_agree(files):
     return []
 
 
-REPOSITORY_CHECKS = [links_resolve, every_error_is_documented, versions_agree]
+REPOSITORY_CHECKS = [
+    links_resolve,
+    every_error_is_documented,
+    every_public_name_is_documented,
+    versions_agree,
+]
 
 
 def problems_of_file(path, text):

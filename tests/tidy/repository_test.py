@@ -50,8 +50,21 @@ class RepositoryTest(unittest.TestCase):
 
     def test_an_error_without_explanation_is_found(self):
         header = "enum class errc {\n    busy = 1,\n    lost,\n};\n#pragma once\n"
-        found = problems_of({"include/holdfast/error.hpp": header, "docs/api.md": "`busy`\n"})
+        found = problems_of({"include/holdfast/error.hpp": header, "docs/api.md": "`errc`: `busy`\n"})
         self.assertEqual(found, ["docs/api.md: errc::lost is not explained"])
+
+    def test_a_public_name_without_explanation_is_found(self):
+        header = (
+            "#pragma once\nnamespace holdfast {\nnamespace detail {\nclass hidden {\n};\n}\n"
+            "enum class mood { good };\n"
+            "/// Not `comment()`.\nclass gate {\npublic:\n    gate(int width);\n    ~gate();\n"
+            "    void open(mood how = mood{}) { push(); }\n    int width() const noexcept;\n\n"
+            "    /// For the library.\n    int inner();\n\n"
+            "private:\n    void push();\n};\nvoid shut(gate& one);\n}\n"
+        )
+        page = "A `gate` has a `width`.\n```cpp\none.open(mood::good);\n```\nDo shut it.\n"
+        found = problems_of({"include/holdfast/gate.hpp": header, "docs/api.md": page})
+        self.assertEqual(found, ["include/holdfast/gate.hpp: shut is not mentioned in docs/api.md"])
 
     def test_versions_that_differ_are_found(self):
         found = problems_of(

@@ -1,10 +1,16 @@
-// Links with the guards and needs no header of the database's.
+// Links with the guards and needs no header of the database's: a connection that is none is refused.
 #include <holdfast/guard/fence.hpp>
 #include <holdfast/guard/mysql.hpp>
 
-int main(int count, char**) {
+#include <system_error>
+
+int main() {
     st_mysql* none = nullptr;
-    holdfast::guard::mysql_database database{none};
-    holdfast::guard::fence fence{database};
-    return count > 1 && fence.newest("stock").value != 0 ? 1 : 0;
+    try {
+        holdfast::guard::mysql_database database{none};
+        holdfast::guard::fence fence{database};
+        return fence.newest("stock").value == 0 ? 2 : 3;
+    } catch (const std::system_error& refused) {
+        return refused.code() == std::errc::invalid_argument ? 0 : 1;
+    }
 }

@@ -1,8 +1,14 @@
-// Links with the guards and needs no header of the database's.
+// Links with the guards and needs no header of the database's: a connection that is none is refused.
 #include <holdfast/guard/redis.hpp>
 
-int main(int count, char**) {
+#include <system_error>
+
+int main() {
     redisContext* none = nullptr;
-    holdfast::guard::redis_fence fence{none};
-    return count > 1 && fence.newest("stock").value != 0 ? 1 : 0;
+    try {
+        holdfast::guard::redis_fence fence{none};
+        return fence.newest("stock").value == 0 ? 2 : 3;
+    } catch (const std::system_error& refused) {
+        return refused.code() == std::errc::invalid_argument ? 0 : 1;
+    }
 }
