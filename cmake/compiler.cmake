@@ -6,8 +6,19 @@ target_compile_definitions(holdfast_compiler INTERFACE _FILE_OFFSET_BITS=64)
 if(HOLDFAST_WERROR)
     target_compile_options(holdfast_compiler INTERFACE -Werror)
 endif()
+# The sanitizers' presets compile several files as one, which is twice as fast. Two warnings then speak of
+# names in the file before; the other presets compile every file alone, with all warnings.
+if(CMAKE_UNITY_BUILD)
+    target_compile_options(holdfast_compiler INTERFACE -Wno-shadow
+        $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+endif()
 if(HOLDFAST_SANITIZE)
-    add_compile_options(-fsanitize=${HOLDFAST_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+    if(HOLDFAST_SANITIZE MATCHES undefined)
+        # It looks at objects through a pipe, and without a free descriptor it takes all of them for wrong.
+        set(HOLDFAST_NO_VPTR -fno-sanitize=vptr)
+    endif()
+    add_compile_options(-fsanitize=${HOLDFAST_SANITIZE} ${HOLDFAST_NO_VPTR} -fno-omit-frame-pointer
+        -fno-sanitize-recover=all)
     add_link_options(-fsanitize=${HOLDFAST_SANITIZE})
 endif()
 
