@@ -113,6 +113,7 @@ void quorum_engine::classify(round& what, hold& of, core::quorum_round::settings
         of.is = hold::state::idle;
     }
     ++of.generation;
+    of.known_to.assign(members_.size(), false);
     if (of.is == hold::state::held && of.mode == request.mode) {
         what.purpose = round_purpose::again;
     } else if (of.is == hold::state::held) {
@@ -237,6 +238,9 @@ void quorum_engine::answered(const round_ptr& what, std::size_t member, const ac
         }
         const bool was_done = what->machine.done();
         const bool granted = reply.result == outcome::granted;
+        if (known && member_owner(what->key.second, found->second.attempt) == what->request.owner) {
+            found->second.known_to[member] = granted;
+        }
         // Its owner has let go, and may not have reached this member before the request did.
         nobodys = granted && what->machine.won() &&
                   (!known || found->second.is != hold::state::held ||
@@ -368,10 +372,12 @@ void quorum_engine::undo(const round_ptr& what, std::size_t member) {
 
 void quorum_engine::finish(const round_ptr& what) {
     std::function<void()> next;
+    auto reply = what->machine.reply();
     {
         const std::lock_guard lock{guard_};
         if (const auto found = holds_.find(what->key); found != holds_.end()) {
             auto& of = found->second;
+            reply.incomplete = what->machine.won() && incomplete(of);
             of.asking.reset();
             if (!of.next.empty()) {
                 next = std::move(of.next.front());
@@ -384,7 +390,6 @@ void quorum_engine::finish(const round_ptr& what) {
             }
         }
     }
-    auto reply = what->machine.reply();
     if (promises_.tokens == fencing::none) {
         reply.first_token = {};
     }
@@ -392,6 +397,15 @@ void quorum_engine::finish(const round_ptr& what) {
     if (next) {
         next();
     }
+}
+
+bool quorum_engine::incomplete(const hold& of) const {
+    for (std::size_t member = 0; member < members_.size(); ++member) {
+        if (!of.known_to[member] && !suspects_[member]) {
+            return true;
+        }
+    }
+    return false;
 }
 
 void quorum_engine::forget_now_and_then() {

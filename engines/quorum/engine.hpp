@@ -109,6 +109,8 @@ private:
     void settle_loss(round& what, hold& of);
     void finish(const round_ptr& what);
     void forget_now_and_then();
+    /// Whether a member that answers may not have the claim. Under the mutex.
+    [[nodiscard]] bool incomplete(const hold& of) const;
 
     // holding.cpp
     void renewals_answered(const std::shared_ptr<renewal>& what, std::size_t member,

@@ -165,6 +165,11 @@ void quorum_engine::renewals_answered(const std::shared_ptr<renewal>& what, std:
             auto& item = what->items[index];
             note_answer(member, replies[index].error);
             item.votes.add(vote_of(replies[index]));
+            const auto found = holds_.find(item.key);
+            if (found != holds_.end() && found->second.generation == item.generation &&
+                replies[index].result != renew_reply::outcome::failed) {
+                found->second.known_to[member] = replies[index].result == renew_reply::outcome::renewed;
+            }
             if (replies[index].result == renew_reply::outcome::gone) {
                 keep_reason(item.why_gone, replies[index].error);
                 // What was taken away by force is not given back.
@@ -176,7 +181,7 @@ void quorum_engine::renewals_answered(const std::shared_ptr<renewal>& what, std:
             }
             decided = decided && item.votes.result() != verdict::open;
             if (item.votes.result() == verdict::done) {
-                if (const auto found = holds_.find(item.key); found != holds_.end()) {
+                if (found != holds_.end()) {
                     remember_until_over(found->second);
                 }
                 for (const auto each : std::exchange(item.missing, {})) {
@@ -186,7 +191,13 @@ void quorum_engine::renewals_answered(const std::shared_ptr<renewal>& what, std:
         }
         if (decided && what->done) {
             std::transform(what->items.begin(), what->items.end(), std::back_inserter(answer),
-                           [&](const auto& item) { return outcome_of(item, names_); });
+                           [&](const auto& item) {
+                               auto reply = outcome_of(item, names_);
+                               const auto found = holds_.find(item.key);
+                               reply.incomplete = reply.result == renew_reply::outcome::renewed &&
+                                                  found != holds_.end() && incomplete(found->second);
+                               return reply;
+                           });
             done = std::exchange(what->done, {});
         }
     }
@@ -270,6 +281,9 @@ void quorum_engine::answered_aside(std::size_t member, const hold_key& key, cons
             const bool late_share =
                 mode == claim_mode::shared && reply.error.code == errc::outcome_unknown;
             of.unsteady[member] = of.unsteady[member] || late_share;
+            if (member_owner(key.second, of.attempt) == owner) {
+                of.known_to[member] = nobodys;
+            }
             nobodys = nobodys &&
                       (of.is != hold::state::held || member_owner(key.second, of.attempt) != owner);
             of.unanswered += nobodys ? 1 : 0;  // by `release_announced`

@@ -57,6 +57,8 @@ struct hold {
     std::deque<std::function<void()>> next{};
     /// Requests to members that would make or change the claim, and are not answered.
     std::size_t unanswered{};
+    /// Members that have it, as far as they said.
+    std::vector<bool> known_to;
     /// Members that a late request for a share may reach at any time: their word about an exclusive
     /// claim is not to be trusted.
     std::vector<bool> unsteady;
@@ -66,7 +68,8 @@ struct hold {
     bool lead_next{};
     clock::time_point forget_at{clock::time_point::max()};
 
-    explicit hold(std::size_t members) : unsteady(members), being_repaired(members) {}
+    explicit hold(std::size_t members)
+        : known_to(members), unsteady(members), being_repaired(members) {}
 };
 
 /// So often are owners forgotten that will not come back.

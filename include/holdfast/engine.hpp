@@ -118,6 +118,9 @@ struct acquire_reply {
     /// failed: `store_unavailable` and every refusal mean that nothing was changed,
     /// `outcome_unknown` that it may have been.
     failure error{};
+    /// granted: a part of the store that answers may not know of the lock yet (a member of a quorum).
+    /// A renewal tells it, and should follow soon.
+    bool incomplete{};
 };
 
 /// The answer to `engine::acquire_all`.
@@ -150,6 +153,8 @@ struct renew_reply {
     enum class outcome : std::uint8_t { renewed, gone, failed } result{outcome::failed};
     /// gone: `lost`, or `revoked` with the reason when the store knows. failed: why.
     failure error{};
+    /// renewed: as in `acquire_reply`.
+    bool incomplete{};
 };
 
 /// Gives up what `owner` has, also its place in a line. Never touches another's claim. "gone" is a

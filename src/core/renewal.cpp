@@ -18,9 +18,10 @@ constexpr auto never = clock::time_point::max();
 
 }  // namespace
 
-void renewal::add(tenure& what, tenure_id id, clock::time_point sent_at) {
+void renewal::add(tenure& what, tenure_id id, clock::time_point sent_at, bool incomplete) {
     what.timer::id = id;
     what.latest_sent_at_ = sent_at;
+    what.completion_ = incomplete ? clock::duration{first_completion} : clock::duration{};
     extend(what, sent_at);
     schedule(what);
 }
@@ -151,6 +152,7 @@ std::optional<renewal::event> renewal::on_reply(tenure& what, engines::renew_rep
     std::optional<event> result;
     switch (reply.result) {
         case outcome::renewed:
+            what.completion_ = reply.incomplete ? what.completion_ * 2 : clock::duration{};
             extend(what, planted(bug::deadline_from_receipt) ? now : sent_at);
             if (suspected) {
                 what.due_at_ = now;  // it was sent before the suspicion arose, and does not lift it

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -30,6 +32,8 @@ using tenure_id = std::uint64_t;
 class renewal {
 public:
     static constexpr std::size_t largest_batch = 256;
+    /// The first renewal of a lease that a part of the store does not know yet.
+    static constexpr std::chrono::milliseconds first_completion{50};
 
     /// What is renewed. Lives inside the record of who holds it, which must not move meanwhile.
     struct tenure : private timer {
@@ -56,6 +60,8 @@ public:
         bool chosen_{};
         clock::time_point latest_sent_at_{};
         clock::time_point due_at_{};
+        /// Not zero: the next renewal comes after this rather than after a third of the ttl.
+        clock::duration completion_{};
         /// When it became a share of what it was; never, if it did not.
         clock::time_point downgraded_at_{clock::time_point::min()};
     };
@@ -74,8 +80,9 @@ public:
         clock::time_point useful_until;
     };
 
-    /// Starts when the grant is known. `sent_at` is when the request that brought it left.
-    void add(tenure& what, tenure_id id, clock::time_point sent_at);
+    /// Starts when the grant is known. `sent_at` is when the request that brought it left. An
+    /// `incomplete` one is renewed soon, and then in growing intervals until all of the store knows it.
+    void add(tenure& what, tenure_id id, clock::time_point sent_at, bool incomplete = false);
     void remove(tenure& what);
     /// It goes by another number and on another holder's terms from now on, also in the answer to what
     /// is under way.
@@ -98,7 +105,10 @@ private:
     void schedule(tenure& one);
     void choose(tenure& one);
     static void extend(tenure& one, clock::time_point sent_at);
-    [[nodiscard]] static clock::duration period(const tenure& one) { return one.how->ttl / 3; }
+    [[nodiscard]] static clock::duration period(const tenure& one) {
+        const clock::duration usual = one.how->ttl / 3;
+        return one.completion_.count() > 0 ? std::min(usual, one.completion_) : usual;
+    }
     [[nodiscard]] static bool is_fixed(const tenure& one) {
         return one.how->renewal == renewal_mode::none;
     }

@@ -1,3 +1,5 @@
+#include <holdfast/client.hpp>
+#include <holdfast/shared_mutex.hpp>
 #include <holdfast/testing/event_counter.hpp>
 #include <quorum/stage.hpp>
 
@@ -12,6 +14,11 @@ protected:
         ASSERT_EQ(held.size(), 1U);
         ASSERT_TRUE(released(outsiders[index]->release(release_of(held[0].owner))));
     }
+    /// Somebody has the lock there who is not the outsider.
+    bool has_our_claim(std::size_t index) {
+        const auto held = holders_in(index);
+        return held.size() == 1 && held[0].owner != stranger(1);
+    }
 };
 
 TEST_F(quorum_holding, a_renewal_needs_a_majority_and_repairs_the_rest) {
@@ -23,6 +30,43 @@ TEST_F(quorum_holding, a_renewal_needs_a_majority_and_repairs_the_rest) {
     const auto repaired = holders_in(2);
     ASSERT_EQ(repaired.size(), 1U);
     EXPECT_GE(repaired[0].token, token);
+}
+
+/// A member that said yes to somebody else for a moment has to be told of the winner.
+TEST_F(quorum_holding, a_bare_majority_is_incomplete_until_the_third_member_has_it) {
+    auto store = open();
+    take(2);
+    const auto won = store.acquire(claim_of(owner(1)));
+    ASSERT_TRUE(granted(won));
+    EXPECT_TRUE(won.incomplete);
+    EXPECT_TRUE(store.renew({renewal_of(owner(1))}).at(0).incomplete);
+    give_back(2);
+    EXPECT_TRUE(renewed(store.renew({renewal_of(owner(1))}).at(0)));
+    EXPECT_TRUE(has_our_claim(2));
+    const auto whole = store.renew({renewal_of(owner(1))}).at(0);
+    EXPECT_TRUE(renewed(whole));
+    EXPECT_FALSE(whole.incomplete);
+}
+
+TEST_F(quorum_holding, a_member_that_does_not_answer_makes_nothing_incomplete) {
+    auto store = open();
+    faults[2]->cut_off();
+    ASSERT_TRUE(granted(store.acquire(claim_of(owner(1)))));
+    const auto reply = store.renew({renewal_of(owner(1))}).at(0);
+    EXPECT_TRUE(renewed(reply));
+    EXPECT_FALSE(reply.incomplete);
+}
+
+TEST_F(quorum_holding, a_client_tells_the_third_member_long_before_its_first_renewal) {
+    take(2);
+    client one{quorum{addresses}};
+    auto held = shared_mutex{one, lock_name, {.ttl = quorum_ttl}}.try_acquire();
+    ASSERT_TRUE(held);
+    EXPECT_FALSE(has_our_claim(2));
+    give_back(2);
+    EXPECT_TRUE(eventually([&] { return has_our_claim(2); }));
+    EXPECT_EQ(held->release(), release_outcome::released);
+    EXPECT_EQ(members_that_have_it(), 0U);
 }
 
 TEST_F(quorum_holding, a_repair_is_no_vote_in_its_renewal) {

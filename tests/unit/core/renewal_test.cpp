@@ -24,12 +24,12 @@ using testing::UnorderedElementsAre;
 class renewal_script : public testing::Test {
 protected:
     void add(tenure_id id, holdfast::clock::time_point sent_at = at(0ms),
-             const terms& how = lease_terms()) {
+             const terms& how = lease_terms(), bool incomplete = false) {
         auto& one = held[id];
         one.name = std::make_shared<const std::string>("lock" + std::to_string(id));
         one.how = std::make_shared<const terms>(how);
         one.owner = owner(static_cast<std::int64_t>(id));
-        leases.add(one, id, sent_at);
+        leases.add(one, id, sent_at, incomplete);
     }
 
     void suspect_all(holdfast::clock::time_point now) {
@@ -65,6 +65,34 @@ TEST_F(renewal_script, fresh_lease_is_left_alone_until_a_third_of_its_ttl) {
     EXPECT_EQ(leases.wake_at(), at(10s));
     EXPECT_THAT(due(10s - 1ns), IsEmpty());
     EXPECT_THAT(due(10s), ElementsAre(1));
+}
+
+TEST_F(renewal_script,
+       lease_that_a_part_of_the_store_does_not_know_is_renewed_soon_until_all_of_it_does) {
+    const holdfast::engines::renew_reply still_incomplete{
+        .result = holdfast::engines::renew_reply::outcome::renewed, .incomplete = true};
+    add(1, at(0ms), lease_terms(), true);
+
+    EXPECT_THAT(due(50ms - 1ns), IsEmpty());
+    EXPECT_THAT(due(50ms), ElementsAre(1));
+    EXPECT_EQ(answer(1, still_incomplete, 50ms, 51ms).at(0).what, kind::extended);
+    EXPECT_THAT(due(150ms), ElementsAre(1));
+    EXPECT_EQ(answer(1, renewed(), 150ms, 151ms).at(0).what, kind::extended);
+    EXPECT_EQ(leases.wake_at(), at(10s + 150ms));
+}
+
+TEST_F(renewal_script, lease_that_stays_incomplete_is_renewed_no_later_than_others) {
+    const holdfast::engines::renew_reply still_incomplete{
+        .result = holdfast::engines::renew_reply::outcome::renewed, .incomplete = true};
+    add(1, at(0ms), lease_terms(), true);
+
+    auto sent = holdfast::clock::duration{50ms};
+    for (int round = 0; round < 20; ++round) {
+        ASSERT_THAT(due(sent), ElementsAre(1));
+        (void)answer(1, still_incomplete, sent, sent);
+        ASSERT_LE(leases.wake_at(), at(sent + 10s));
+        sent = leases.wake_at() - at(0ms);
+    }
 }
 
 TEST_F(renewal_script, request_names_the_lease_and_its_terms) {
