@@ -87,10 +87,11 @@ int finish(const release_arguments& arguments, const std::optional<holder_info>&
     return std::getline(std::cin, answer) && answer == "yes";
 }
 
-/// Why it may not be taken away; empty when it may. A holder that is known to be dead misses nothing.
+/// Why it may not be taken away; empty when it may. A holder that is known to be dead misses nothing,
+/// nor does one that gave the lock up and only keeps it from others for a while.
 [[nodiscard]] std::string objection(const lock_info& lock, const holder_info& holder,
                                     const release_arguments& arguments) {
-    if (arguments.force || holder.process == liveness::dead) {
+    if (arguments.force || holder.process == liveness::dead || holder.lingering) {
         return {};
     }
     if (isatty(STDIN_FILENO) == 0) {

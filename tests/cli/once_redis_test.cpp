@@ -169,6 +169,15 @@ TEST_F(marker_on_redis, with_both_fields_counts) {
     EXPECT_GT(std::stol(server_.cli({"PTTL", "job:once-per"})), 3'600'000);
 }
 
+/// Nobody works under it any more, wherever that was: neither a question nor --force is needed.
+TEST_F(marker_on_redis, a_lock_that_another_host_gave_up_for_later_is_released_without_force) {
+    server_.cli({"HSET", "job", somebody, "1", std::string{somebody} + ":lingering", "1"});
+    server_.cli({"PEXPIRE", "job", "3000000"});
+    const auto released = finish({"release", "job"}, as("cron"));
+    EXPECT_EQ(released->wait(), 0) << released->errors();
+    EXPECT_EQ(server_.cli({"EXISTS", "job"}), "0");
+}
+
 TEST_F(marker_on_redis, of_a_run_that_died_before_it_was_complete_does_not_count) {
     server_.cli({"HSET", "job:once-per", somebody, "1"});
     server_.cli({"PEXPIRE", "job:once-per", "700"});
