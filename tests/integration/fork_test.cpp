@@ -57,11 +57,14 @@ template <class Call>
 }
 
 /// The thread sanitizer cannot follow threads that are started in the child of a process with threads.
+/// The address sanitizer's allocator has locks that stay taken in the child if another thread of the
+/// parent allocates at that moment (gcc 12, clang 14): a child that starts threads hung in `malloc` in
+/// 3 of 120 runs. The C library's own allocator does not do so.
 constexpr bool children_may_start_threads =
-#if defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
     false;
 #elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
     false;
 #else
     true;
@@ -167,7 +170,7 @@ class fork_client_test : public fork_test {
 protected:
     void SetUp() override {
         if (!children_may_start_threads) {
-            GTEST_SKIP() << "not with the thread sanitizer";
+            GTEST_SKIP() << "not with the thread or address sanitizer";
         }
     }
 };
