@@ -159,7 +159,7 @@ MUTANTS = [
         "holdfast_cli_tests write_all.*"),
     mutant(
         "cli/release.cpp",
-        "holder.process == liveness::dead) {",
+        "holder.process == liveness::dead || holder.lingering) {",
         "holder.process != liveness::alive) {",
         "A holder whose process is not known to be dead is asked about.",
         "holdfast_cli_tests foreign_holder.*"),
