@@ -295,6 +295,64 @@ const std::map<std::string, production>& productions() {
              const redis_server server{{.arguments = {"--min-replicas-to-write", "1"}}};
              return on.said_on(address_of(server), {"run", "job", "--no-wait", "--", "true"});
          }},
+        {"the server refuses writes because it cannot save (MISCONF …",
+         [](stage& on) {
+             redis_server server{{.arguments = {"--save", "100 1"}}};
+             // A directory stands where the file would go.
+             const auto directory = server.ask({"CONFIG", "GET", "dir"}).elements.at(1).text;
+             std::filesystem::create_directories(std::filesystem::path{directory} / "taken.rdb" / "x");
+             server.cli({"CONFIG", "SET", "dbfilename", "taken.rdb"});
+             server.cli({"SET", "x", "1"});
+             server.cli({"BGSAVE"});
+             wait_until("saving has failed", [&] {
+                 return server.cli({"INFO", "persistence"}).find("last_bgsave_status:err") !=
+                        std::string::npos;
+             });
+             return on.said_on(address_of(server), {"run", "job", "--no-wait", "--", "true"});
+         }},
+        {"the server is still loading its data (LOADING …",
+         [](stage& on) {
+             return on.said_at_a_server_that_says(
+                 "-LOADING Redis is loading the dataset in memory\r\n");
+         }},
+        {"the server is busy with somebody's script; …",
+         [](stage& on) {
+             redis_server server{{.arguments = {"--busy-reply-threshold", "20"}}};
+             const auto looping = server.connect();
+             looping.send({"EVAL", "while true do end", "0"});
+             wait_until("the server is busy",
+                        [&] { return server.ask({"GET", "x"}).text.starts_with("BUSY"); });
+             auto text = on.said_on(address_of(server), {"list"});
+             server.cli({"SCRIPT", "KILL"});
+             return text;
+         }},
+        {"the slot is being moved to another server; …",
+         [](stage& on) {
+             testing_support::redis_cluster cluster{{.masters = 2, .replicas_each = 0}};
+             const auto slot = static_cast<std::uint16_t>(
+                 std::stoi(cluster.node(0).cli({"CLUSTER", "KEYSLOT", "job"})));
+             cluster.begin_migration(slot, cluster.node_without_slot(slot));
+             return on.said_on("redis+cluster://127.0.0.1:" + std::to_string(cluster.node(0).port()),
+                               {"run", "job", "--no-wait", "--", "true"});
+         }},
+        {"the cluster says that it is down (cluster_state:fail)",
+         [](stage& on) {
+             testing_support::redis_cluster cluster{{.masters = 2, .replicas_each = 0}};
+             cluster.node(0).cli({"CLUSTER", "DELSLOTS", "1"});
+             cluster.node(1).cli({"CLUSTER", "DELSLOTS", "1"});
+             const auto slot = cluster.node(0).cli({"CLUSTER", "KEYSLOT", "job"});
+             wait_until("the cluster is down", [&] {
+                 return cluster.node(0).cli({"CLUSTER", "INFO"}).starts_with("cluster_state:fail") &&
+                        cluster.node(1).cli({"CLUSTER", "INFO"}).starts_with("cluster_state:fail");
+             });
+             return on.said_on("redis+cluster://127.0.0.1:" + std::to_string(cluster.node(0).port()),
+                               {"run", "job", "--no-wait", "--", "true"});
+         }},
+        {"no sentinel says who the master is",
+         [](stage& on) {
+             return on.said_on("redis+sentinel://127.0.0.1:1/service",
+                               {"run", "job", "--no-wait", "--", "true"});
+         }},
         {"the server has as many clients as its maxclients allows",
          [](stage& on) {
              const redis_server server;
@@ -647,6 +705,22 @@ const std::map<std::string, production>& productions() {
          }},
         {"\"…\" was lost while the command ran (…)",
          [](stage& on) { return on.said_after_forced_release(); }},
+        {"the store does not have it any more: somebody deleted it there, or the store lost its data",
+         [](stage& on) {
+             const redis_server server;
+             const auto loser = on.holder_of_lock("job", {"--store", address_of(server), "--ttl", "2s"});
+             server.cli({"DEL", "job"});
+             loser->wait();
+             return loser->errors();
+         }},
+        {"\"…\" is free already",
+         [](stage& on) {
+             return on.said({"release", "job"});
+         }},
+        {"held by whom? give --token, --owner or both, or call it inside holdfast run",
+         [](stage& on) {
+             return on.said({"check", "job"});
+         }},
         {"do not touch what it protects any more: lost",
          [](stage& on) {
              return loss_of(on.local_store(), {.ttl = 300ms, .renewal = renewal_mode::none});
