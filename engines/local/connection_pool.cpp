@@ -39,7 +39,11 @@ public:
     }
 
 private:
-    pool_registry() { ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child); }
+    pool_registry() {
+        // Whoever prepares first is called last: a pool that is being made may need a guard.
+        shm_guard::prepare_for_forks();
+        ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    }
 
     static void before_fork() {
         instance().mutex_.lock();
@@ -75,17 +79,51 @@ connection_pool::connection_pool(const std::string& directory, const time_base& 
     if (const std::uint64_t theirs = others.files(); theirs != 0 && theirs != files_.present_mark()) {
         files_.fail_others_differ();
     }
+    // A fork waits until it is prepared: the child would inherit SQLite's locks, and that on the file.
+    writer_.lent = true;
+    pool_registry::instance().add(*this);
+    try {
+        prepare(base, others, deadline);
+    } catch (...) {
+        end();
+        throw;
+    }
+    give_back(writer_);
+}
+
+connection_pool::~connection_pool() {
+    end();
+}
+
+/// A fork in the middle waits for it; afterwards there is nothing that it could disturb.
+void connection_pool::end() noexcept {
+    {
+        const std::lock_guard lock{mutex_};
+        close_all();
+        ended_ = true;
+        all_back_.notify_all();
+    }
+    pool_registry::instance().remove(*this);
+}
+
+void connection_pool::prepare(const time_base& base, wake_map& others, clock::time_point deadline) {
     writer_.connection = std::make_unique<store_connection>(
         files_, database::opening::create_if_missing, deadline, stopping_);
     database& store = writer_.connection->raw();
+    const std::string shared_memory = files_.database() + "-shm";
     writes_.lock(deadline);
     static_cast<void>(store.read_number("PRAGMA schema_version"));  // opens all files
     writes_.unlock();
+    // Both: others may have opened the store before somebody deleted `wake`.
+    const auto exclude_others = [&] {
+        shm_ = shm_guard::of(shared_memory);
+        return others.exclude_others() && !shm_->others_have_it();
+    };
     bool made_room = false;
     // SQLite does not wait for every lock it needs to turn a new file into a store.
     for (bool prepared = false; !prepared;) {
         try {
-            prepare_schema(store, files_.database(), base, [&] { return others.exclude_others(); });
+            prepare_schema(store, files_.database(), base, exclude_others);
             prepared = true;
         } catch (const database_full&) {
             if (std::exchange(made_room, true)) {
@@ -99,7 +137,7 @@ connection_pool::connection_pool(const std::string& directory, const time_base& 
             std::this_thread::sleep_for(std::chrono::milliseconds{2});
         }
     }
-    shm_ = shm_guard::of(files_.database() + "-shm");
+    shm_ = shm_guard::of(shared_memory);
     files_.remember();
     const bool first_agreed = others.agree_on_files(files_.mark());
     others.let_others_in();
@@ -107,12 +145,6 @@ connection_pool::connection_pool(const std::string& directory, const time_base& 
     if (!first_agreed || !others.agree_on_files(files_.mark())) {
         files_.fail_others_differ();
     }
-    pool_registry::instance().add(*this);
-}
-
-connection_pool::~connection_pool() {
-    pool_registry::instance().remove(*this);
-    close_all();
 }
 
 connection_pool::borrowed connection_pool::writer(clock::time_point deadline) {
@@ -215,8 +247,9 @@ void connection_pool::rest() {
     std::unique_lock lock{mutex_};
     resting_ = true;
     const auto all_back = [this] {
-        return !writer_.lent && std::none_of(readers_.begin(), readers_.end(),
-                                             [](const slot& each) { return each.lent; });
+        const bool lent = writer_.lent || std::any_of(readers_.begin(), readers_.end(),
+                                                      [](const slot& each) { return each.lent; });
+        return ended_ || !lent;
     };
     if (all_back_.wait_until(lock, clock::now() + fork_patience, all_back)) {
         close_all();
@@ -242,12 +275,13 @@ void connection_pool::close_all() noexcept {
         writer_.connection->raw().end_without_checkpoint();
     }
     writer_.connection.reset();
+    writes_.unlock();  // a child of an earlier fork may have the file open, too
     writes_.close();
 }
 
 void connection_pool::resume_in_parent() {
     // At once: a program that is not ours and closes the database last deletes the journal.
-    if (!writer_.lent) {
+    if (!writer_.lent && !ended_) {
         const auto until = clock::now() + reopening_patience;
         try {
             writes_.lock(until);

@@ -20,8 +20,8 @@ namespace holdfast::engines::local {
 ///
 /// SQLite must not be carried over a fork: a child that opened the same file anew would share the
 /// book-keeping of locks that it does not have. So all connections are closed while the process forks,
-/// and opened again when they are next needed. A fork waits for requests that are running, for some
-/// seconds at most.
+/// and opened again when they are next needed. A fork waits for requests that are running, and for a
+/// pool that is being made or destroyed, for some seconds at most.
 ///
 /// Whoever writes, and whoever opens or closes a connection, has the `write_lock`.
 ///
@@ -73,6 +73,8 @@ public:
     void resume_in_child();
 
 private:
+    void prepare(const time_base& base, wake_map& others, clock::time_point deadline);
+    void end() noexcept;
     /// The slot is lent to the caller, and stays so unless this throws.
     void open(slot& place, clock::time_point deadline);
     [[nodiscard]] borrowed lend_writer(clock::time_point deadline, bool while_resting);
@@ -92,6 +94,7 @@ private:
     std::condition_variable reader_back_;
     std::condition_variable all_back_;
     bool resting_{};
+    bool ended_{};
     slot writer_;
     std::array<slot, most_readers> readers_;
 };

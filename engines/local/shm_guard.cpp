@@ -37,6 +37,25 @@ guards_of_process& all_guards() {
         {errc::store_unavailable, path + ": " + std::generic_category().message(error)}};
 }
 
+/// One byte of the file: SQLite has its lock on it, and waits for nobody who reads it.
+constexpr off_t sqlites_byte = 128;
+/// Ours alone.
+constexpr off_t guards_byte = 200;
+
+struct ::flock one_byte(short kind, off_t which) noexcept {
+    struct ::flock range {};
+    range.l_type = kind;
+    range.l_whence = SEEK_SET;
+    range.l_start = which;
+    range.l_len = 1;
+    return range;
+}
+
+bool share(int file, off_t which) noexcept {
+    auto range = one_byte(F_RDLCK, which);
+    return ::fcntl(file, F_OFD_SETLK, &range) == 0;
+}
+
 file_number number_of(const struct ::stat& status) noexcept {
     return {status.st_dev, status.st_ino};
 }
@@ -62,16 +81,20 @@ std::shared_ptr<shm_guard> shm_guard::of(const std::string& path) {
         fail_to_guard(path, errno);
     }
     auto guard = std::make_shared<shm_guard>(file);
-    struct ::flock range {};
-    range.l_type = F_RDLCK;
-    range.l_whence = SEEK_SET;
-    range.l_start = 128;  // where SQLite has its lock
-    range.l_len = 1;
-    if (::fcntl(file, F_OFD_SETLK, &range) != 0 || ::fstat(file, &status) != 0) {
+    if (!share(file, sqlites_byte) || !share(file, guards_byte) || ::fstat(file, &status) != 0) {
         fail_to_guard(path, errno);
     }
     all.known[number_of(status)] = guard;
     return guard;
+}
+
+void shm_guard::prepare_for_forks() {
+    all_guards();
+}
+
+bool shm_guard::others_have_it() const noexcept {
+    auto range = one_byte(F_WRLCK, guards_byte);
+    return ::fcntl(file_, F_OFD_GETLK, &range) != 0 || range.l_type != F_UNLCK;
 }
 
 shm_guard::~shm_guard() {

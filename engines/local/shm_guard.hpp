@@ -21,6 +21,13 @@ public:
     shm_guard& operator=(const shm_guard&) = delete;
     ~shm_guard();
 
+    /// Whether another process has a guard on the file. Of a child that was forked with it, too.
+    [[nodiscard]] bool others_have_it() const noexcept;
+
+    /// A fork waits for whoever is making a guard. To be called before others prepare for forks that
+    /// make guards meanwhile.
+    static void prepare_for_forks();
+
 private:
     int file_;
 };

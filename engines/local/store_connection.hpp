@@ -75,6 +75,8 @@ private:
     [[nodiscard]] bool lingers(const release_request& request, clock::time_point now);
     /// Into `holds_` and `last_token_`.
     void read_holds(std::string_view name);
+    void check_long_names(std::string_view name);
+    [[noreturn]] void fail_damaged() const;
     void delete_hold(std::string_view name, const owner_id& owner);
     void forget_expired_and_dead(const acquire_request& request, clock::time_point now,
                                  std::span<const owner_id> dead);
@@ -102,6 +104,8 @@ private:
         "FROM hold WHERE name = x'' AND owner = x'' UNION ALL "
         "SELECT owner, mode, permits, permit_limit, token, token_count, since, expires, lingering "
         "FROM hold WHERE name = ?1"};
+    statement select_torn_{database_,
+                           "SELECT 1 FROM hold WHERE name >= ?1 AND name < ?2 AND expires = 0 LIMIT 1"};
     statement delete_hold_{database_, "DELETE FROM hold WHERE name = ?1 AND owner = ?2"};
     statement set_counter_{database_, "UPDATE hold SET token = ?1 WHERE name = x'' AND owner = x''"};
     statement insert_hold_{database_, "INSERT INTO hold VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0)"};

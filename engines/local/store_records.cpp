@@ -108,7 +108,7 @@ void store_connection::sweep(const process_ref& observer) {
     const std::vector<std::int64_t> ended = superfluous_cards(observer);
     transaction change{database_};
     const std::int64_t now = to_number(clock::now());
-    statement holds{database_, "DELETE FROM hold WHERE expires <= ?1"};
+    statement holds{database_, "DELETE FROM hold WHERE expires <= ?1 AND expires > 0"};
     holds.bind(1, now).run();
     forget_latches_.bind(1, now).run();
     // One that we could not see may hold something by now.

@@ -221,6 +221,34 @@ TEST_F(fork_test, the_parents_lease_is_renewed_while_the_child_lives_and_after_i
     EXPECT_TRUE(held_);
 }
 
+/// A fork meets them while they open and close the store.
+TEST_F(fork_client_test, clients_that_come_and_go_neither_hang_a_child_nor_leave_the_store_to_it) {
+    std::vector<std::jthread> crowd;
+    for (int i = 0; i < 2; ++i) {
+        crowd.emplace_back([this](const std::stop_token& enough) {
+            while (!enough.stop_requested()) {
+                client passing{address_};
+            }
+        });
+    }
+    std::vector<std::unique_ptr<child>> idle;
+    for (int round = 0; round < 20 && !HasFailure(); ++round) {
+        idle.push_back(std::make_unique<child>([] {
+            ::pause();
+            return 0;
+        }));
+        child busy{[&] {
+            client own{address_};
+            mutex{own, "stock"}.lock();
+            return 0;
+        }};
+        EXPECT_EQ(busy.result(), 0);
+        EXPECT_TRUE((mutex{*client_, "other"}.try_acquire_for(5s)));
+    }
+    crowd.clear();
+    EXPECT_TRUE((mutex{*witness_, "other"}.try_acquire_for(1s)));
+}
+
 /// Forks again and again while other threads of the parent are in the middle of something.
 class busy_fork_test : public ::testing::Test {
 protected:

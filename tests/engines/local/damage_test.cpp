@@ -239,6 +239,27 @@ TEST(store_damage, the_files_outlast_the_clients_and_when_all_have_gone_a_new_st
               granted);
 }
 
+/// SQLite keeps the end of a long row on a page of its own, and takes a page of zeros for content.
+class store_with_long_names : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(store_with_long_names, grants_no_held_lock_again_when_its_log_is_emptied) {
+    const temporary_directory base;
+    const auto who = identity();
+    const auto one = open_local(base.path(), who);
+    const auto other = open_local(base.path(), identity("other"));
+    ASSERT_EQ(acquire(*other, exclusive("warm", owner_of(identity()))).result, granted);
+    const std::string first = "first:" + std::string(GetParam(), 'a');
+    const std::string second = "second:" + std::string(GetParam(), 'b');
+    ASSERT_EQ(acquire(*one, exclusive(first, owner_of(who))).result, granted);
+    empty_it(base.path() + "/locks.db-wal");
+    static_cast<void>(acquire(*one, exclusive(second, owner_of(who, 2))));
+    EXPECT_NE(acquire(*other, exclusive(first, owner_of(identity()))).result, granted);
+}
+
+INSTANTIATE_TEST_SUITE_P(lengths, store_with_long_names,
+                         testing::Values(1, 60, 100, 120, 140, 160, 180, 200, 220, 240, 300, 400, 600,
+                                         900, 1000));
+
 TEST(store_damage, a_database_with_a_second_name_is_refused) {
     const temporary_directory base;
     const temporary_directory elsewhere;

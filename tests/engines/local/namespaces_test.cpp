@@ -122,19 +122,34 @@ TEST_F(local_namespaces, in_a_chroot_without_proc_it_is_refused_and_holds_are_ke
     EXPECT_EQ(ask(store_), opened_busy);
 }
 
-TEST_F(local_namespaces, with_another_boot_id_it_is_refused_while_others_have_it_open) {
-    hold();
-    const std::string other = base_.path() + "/boot_id";
-    ASSERT_TRUE(write_file(other, "12345678-1234-1234-1234-123456789abc\n"));
-    HOLDFAST_EXPECT_ANSWER(
-        guest([&] {
+class local_with_another_boot_id : public local_namespaces {
+protected:
+    [[nodiscard]] char ask_with_another_boot_id() const {
+        const std::string other = base_.path() + "/boot_id";
+        if (!write_file(other, "12345678-1234-1234-1234-123456789abc\n")) {
+            return not_allowed;
+        }
+        return guest([&] {
             if (!enter_mounts() || ::mount(other.c_str(), "/proc/sys/kernel/random/boot_id", nullptr,
                                            MS_BIND, nullptr) != 0) {
                 return not_allowed;
             }
             return ask(store_);
-        }),
-        refused_configuration);
+        });
+    }
+};
+
+TEST_F(local_with_another_boot_id, it_is_refused_while_others_have_it_open) {
+    hold();
+    HOLDFAST_EXPECT_ANSWER(ask_with_another_boot_id(), refused_configuration);
+    EXPECT_EQ(ask(store_), opened_busy);
+}
+
+/// The file that says who has it open is a new one then.
+TEST_F(local_with_another_boot_id, it_is_refused_also_after_wake_was_deleted) {
+    hold();
+    std::filesystem::remove(store_ + "/wake");
+    HOLDFAST_EXPECT_ANSWER(ask_with_another_boot_id(), refused_configuration);
     EXPECT_EQ(ask(store_), opened_busy);
 }
 
