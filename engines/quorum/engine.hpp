@@ -37,6 +37,7 @@ struct round {
 };
 
 struct renewal;
+struct renewal_item;
 struct giving_back;
 struct inspection;
 struct revocation;
@@ -115,6 +116,7 @@ private:
     // holding.cpp
     void renewals_answered(const std::shared_ptr<renewal>& what, std::size_t member,
                            std::vector<renew_reply> replies);
+    [[nodiscard]] bool give_up(hold& of, const renewal_item& what);
     void repair(std::size_t member, const hold_key& key, std::uint64_t generation, claim_mode mode);
     void ask_aside(std::size_t member, const hold_key& key, acquire_request request);
     void answered_aside(std::size_t member, const hold_key& key, const owner_id& owner, claim_mode mode,

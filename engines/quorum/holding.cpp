@@ -8,23 +8,23 @@
 /// What a quorum does with locks that are held: renewals, repairs, releases.
 namespace holdfast::engines::quorums {
 
+struct renewal_item {
+    hold_key key;
+    claim_mode mode{};
+    lock_kind kind{};
+    std::uint64_t generation{};
+    core::quorum_tally votes;
+    /// Members that know nothing of it, and are to be told.
+    std::vector<std::size_t> missing{};
+    /// Members that said that they do not have it, or had it taken away.
+    std::vector<bool> without;
+    failure why_gone{};
+    std::vector<failure> failures{};
+};
+
 /// One batch of renewals on its way through the members.
 struct renewal {
-    using vote = core::quorum_tally::vote;
-    using verdict = core::quorum_tally::verdict;
-
-    struct item {
-        hold_key key;
-        claim_mode mode{};
-        std::uint64_t generation{};
-        core::quorum_tally votes;
-        /// Members that know nothing of it.
-        std::vector<std::size_t> missing{};
-        failure why_gone{};
-        std::vector<failure> failures{};
-    };
-
-    std::vector<item> items;
+    std::vector<renewal_item> items;
     completion<std::vector<renew_reply>> done;
 };
 
@@ -64,7 +64,7 @@ void keep_reason(failure& kept, const failure& heard) {
     }
 }
 
-[[nodiscard]] renew_reply outcome_of(const renewal::item& what, const std::vector<std::string>& names) {
+[[nodiscard]] renew_reply outcome_of(const renewal_item& what, const std::vector<std::string>& names) {
     switch (what.votes.result()) {
         case verdict::done:
             return {renew_reply::outcome::renewed, {}};
@@ -116,9 +116,11 @@ void quorum_engine::renew(std::vector<renew_request> batch, call how,
             const auto found = holds_.find(key);
             what->items.push_back({key,
                                    request.mode,
+                                   request.kind,
                                    found == holds_.end() ? 0 : found->second.generation,
                                    core::quorum_tally{members_.size()},
                                    {},
+                                   std::vector<bool>(members_.size()),
                                    {},
                                    std::vector<failure>(members_.size())});
             request.owner = owner_at_members(key);
@@ -152,9 +154,10 @@ void quorum_engine::renewals_answered(const std::shared_ptr<renewal>& what, std:
                                       std::vector<renew_reply> replies) {
     struct missing_part {
         std::size_t member;
-        const renewal::item* of;
+        const renewal_item* of;
     };
     std::vector<missing_part> repairs;
+    std::vector<leftover> leftovers;
     completion<std::vector<renew_reply>> done;
     std::vector<renew_reply> answer;
     {
@@ -171,6 +174,7 @@ void quorum_engine::renewals_answered(const std::shared_ptr<renewal>& what, std:
                 found->second.known_to[member] = replies[index].result == renew_reply::outcome::renewed;
             }
             if (replies[index].result == renew_reply::outcome::gone) {
+                item.without[member] = true;
                 keep_reason(item.why_gone, replies[index].error);
                 // What was taken away by force is not given back.
                 if (replies[index].error.code != errc::revoked) {
@@ -188,6 +192,16 @@ void quorum_engine::renewals_answered(const std::shared_ptr<renewal>& what, std:
                     repairs.push_back({each, &item});
                 }
             }
+            if (item.votes.result() == verdict::gone && found != holds_.end() &&
+                give_up(found->second, item)) {
+                for (std::size_t each = 0; each < members_.size(); ++each) {
+                    if (!item.without[each]) {
+                        leftovers.push_back({each, item.key,
+                                             member_owner(item.key.second, found->second.attempt),
+                                             item.mode, item.kind, found->second.forget_at});
+                    }
+                }
+            }
         }
         if (decided && what->done) {
             std::transform(what->items.begin(), what->items.end(), std::back_inserter(answer),
@@ -201,6 +215,9 @@ void quorum_engine::renewals_answered(const std::shared_ptr<renewal>& what, std:
             done = std::exchange(what->done, {});
         }
     }
+    // A member that still has it would keep it for the ttl: also one that was told of it after somebody
+    // took it away from the others by force.
+    give_back(leftovers);
     // Not a vote in this renewal: a member that has just been told does not prove that nobody else was
     // let in before.
     for (const auto& [where, of] : repairs) {
@@ -209,6 +226,19 @@ void quorum_engine::renewals_answered(const std::shared_ptr<renewal>& what, std:
     if (done) {
         done(std::move(answer));
     }
+}
+
+/// No majority knows of it: it is over. False if that is already known, or the answers are about what
+/// it was before. Under the mutex.
+bool quorum_engine::give_up(hold& of, const renewal_item& what) {
+    if (of.is != hold::state::held || of.generation != what.generation || of.mode != what.mode ||
+        of.asking) {
+        return false;
+    }
+    of.is = hold::state::letting_go;
+    ++of.generation;
+    of.forget_at = now() + of.ttl + memory_of_attempts;
+    return true;
 }
 
 /// Gives a member that lost the claim the claim again, unless anything has changed since it said so.

@@ -342,6 +342,9 @@ void lock_table::on_convert_reply(const pending_request& request, const engines:
     // After a hand-over the store knows only where the block of tokens starts.
     hold.token = std::max(hold.token, reply.first_token);
     hold.downgraded = false;
+    if (reply.incomplete) {
+        renewal_.complete_soon(hold.tenure, now);
+    }
     actions_.emplace_back(finish_convert{request.of, {}, hold.token});
     if (const auto record = names_.find(hold.name());
         record != names_.end() && record->second.busy_with == hold.id()) {

@@ -47,6 +47,14 @@ void renewal::change_mode(tenure& what, claim_mode mode, clock::time_point now) 
     }
 }
 
+void renewal::complete_soon(tenure& what, clock::time_point now) {
+    what.completion_ = first_completion;
+    if (!what.chosen_) {
+        what.due_at_ = std::min(what.due_at_, now + period(what));
+        schedule(what);
+    }
+}
+
 void renewal::suspect(tenure& what, clock::time_point now) {
     if (!what.chosen_) {
         what.suspected_ = what.under_way_;
@@ -57,7 +65,7 @@ void renewal::suspect(tenure& what, clock::time_point now) {
 
 void renewal::extend(tenure& one, clock::time_point sent_at) {
     if (is_fixed(one) && !planted(bug::fixed_lease_extended)) {
-        one.due_at_ = never;
+        one.due_at_ = one.completion_.count() > 0 ? sent_at + period(one) : never;
         one.jeopardy_told_ = true;
         return;
     }
@@ -152,7 +160,9 @@ std::optional<renewal::event> renewal::on_reply(tenure& what, engines::renew_rep
     std::optional<event> result;
     switch (reply.result) {
         case outcome::renewed:
-            what.completion_ = reply.incomplete ? what.completion_ * 2 : clock::duration{};
+            what.completion_ = reply.incomplete
+                                   ? std::min<clock::duration>(what.completion_ * 2, what.how->ttl)
+                                   : clock::duration{};
             extend(what, planted(bug::deadline_from_receipt) ? now : sent_at);
             if (suspected) {
                 what.due_at_ = now;  // it was sent before the suspicion arose, and does not lift it

@@ -24,8 +24,8 @@ using tenure_id = std::uint64_t;
 ///     jeopardy mark passes ─▶ reported once             └─ gone ─▶ lost
 ///     deadline passes ───────▶ lost, whether or not any answer ever came
 ///
-/// A fixed lease (`renewal_mode::none`) is asked after only when it is suspected to be gone, and is not
-/// extended by that.
+/// A fixed lease (`renewal_mode::none`) is asked after only when it is suspected to be gone, or when a
+/// part of the store does not know it yet, and is not extended by that.
 ///
 /// A renewal only moves a deadline forward, to the moment *before* it was sent plus the ttl minus the
 /// margin. A tenure that was removed is never renewed again: an answer that comes later is ignored.
@@ -88,6 +88,8 @@ public:
     /// is under way.
     void pass_on(tenure& what, tenure_id id, shared_terms how);
     void change_mode(tenure& what, claim_mode mode, clock::time_point now);
+    /// A part of the store does not know what it has become, since `now`.
+    void complete_soon(tenure& what, clock::time_point now);
     /// Ask after it as soon as possible: something happened that may have ended it.
     void suspect(tenure& what, clock::time_point now);
 

@@ -79,6 +79,45 @@ TEST_F(quorum_holding, a_repair_is_no_vote_in_its_renewal) {
     EXPECT_TRUE(holders_in(2).empty());
 }
 
+/// It would keep the name for the ttl, although nobody has the lock any more.
+TEST_F(quorum_holding, what_a_minority_still_has_of_a_lost_lock_is_given_back) {
+    auto store = open();
+    const auto held = store.acquire(claim_of(owner(1)));
+    ASSERT_TRUE(granted(held));
+    for (const std::size_t member : {0U, 1U}) {
+        ASSERT_TRUE(revoked(outsiders[member]->revoke({.name = lock_name,
+                                                       .owner = owner(1),
+                                                       .token = held.first_token,
+                                                       .actor = "x",
+                                                       .reason = "y"})));
+    }
+    const auto lost = store.renew({renewal_of(owner(1))}).at(0);
+    EXPECT_TRUE(gone(lost));
+    EXPECT_EQ(lost.error.code, errc::revoked);
+    EXPECT_TRUE(eventually([&] { return members_that_have_it() == 0; }));
+}
+
+TEST_F(quorum_holding, a_repair_after_a_forced_release_is_given_back) {
+    auto store = open();
+    take(0);
+    const auto held = store.acquire(claim_of(owner(1)));
+    ASSERT_TRUE(granted(held));
+    give_back(0);
+    faults[0]->delay_next(call_kind::acquire);
+    ASSERT_TRUE(renewed(store.renew({renewal_of(owner(1))}).at(0)));
+    for (const std::size_t member : {1U, 2U}) {
+        ASSERT_TRUE(revoked(outsiders[member]->revoke({.name = lock_name,
+                                                       .owner = owner(1),
+                                                       .token = held.first_token,
+                                                       .actor = "x",
+                                                       .reason = "y"})));
+    }
+    faults[0]->let_go();
+    ASSERT_TRUE(eventually([&] { return has_our_claim(0); }));
+    EXPECT_TRUE(gone(store.renew({renewal_of(owner(1))}).at(0)));
+    EXPECT_TRUE(eventually([&] { return members_that_have_it() == 0; }));
+}
+
 TEST_F(quorum_holding, a_member_that_gave_it_to_somebody_else_is_left_alone) {
     auto store = open();
     ASSERT_TRUE(granted(store.acquire(claim_of(owner(1)))));

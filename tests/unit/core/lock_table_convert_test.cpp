@@ -204,6 +204,21 @@ TEST_F(lock_table_convert, upgrade_gets_a_new_token) {
     let_go(id);
 }
 
+TEST_F(lock_table_convert, upgrade_that_a_part_of_the_store_does_not_know_is_renewed_soon) {
+    const auto id = hold(shared());
+    convert(id, claim_mode::exclusive);
+    auto reply = granted(9);
+    reply.incomplete = true;
+    answer(only<send_acquire>(), reply);
+    static_cast<void>(only<finish_convert>());
+
+    at(50ms);
+    const auto renewal = only<send_renew>();
+    EXPECT_EQ(renewal.requests.at(0).mode, claim_mode::exclusive);
+    answer(renewal, renewed());
+    let_go(id);
+}
+
 TEST_F(lock_table_convert,
        upgrade_is_refused_when_an_earlier_request_for_the_share_was_never_answered) {
     const auto id = acquire(shared());

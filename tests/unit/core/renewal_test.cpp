@@ -87,12 +87,24 @@ TEST_F(renewal_script, lease_that_stays_incomplete_is_renewed_no_later_than_othe
     add(1, at(0ms), lease_terms(), true);
 
     auto sent = holdfast::clock::duration{50ms};
-    for (int round = 0; round < 20; ++round) {
+    for (int round = 0; round < 100; ++round) {
         ASSERT_THAT(due(sent), ElementsAre(1));
         (void)answer(1, still_incomplete, sent, sent);
         ASSERT_LE(leases.wake_at(), at(sent + 10s));
         sent = leases.wake_at() - at(0ms);
     }
+}
+
+TEST_F(renewal_script,
+       fixed_lease_that_a_part_of_the_store_does_not_know_is_asked_after_but_not_extended) {
+    auto fixed = lease_terms();
+    fixed.renewal = holdfast::renewal_mode::none;
+    add(1, at(0ms), fixed, true);
+
+    EXPECT_THAT(due(50ms), ElementsAre(1));
+    EXPECT_THAT(answer(1, renewed(), 50ms, 51ms), IsEmpty());
+    EXPECT_EQ(held.at(1).valid_until(), at(29s + 500ms));
+    EXPECT_EQ(leases.wake_at(), at(29s + 500ms));
 }
 
 TEST_F(renewal_script, request_names_the_lease_and_its_terms) {
