@@ -297,17 +297,13 @@ const std::map<std::string, production>& productions() {
          }},
         {"the server refuses writes because it cannot save (MISCONF …",
          [](stage& on) {
-             redis_server server{{.arguments = {"--save", "100 1"}}};
+             redis_server server{{.arguments = {"--dbfilename", "occupied"}}};
              // A directory stands where the file would go.
-             const auto directory = server.ask({"CONFIG", "GET", "dir"}).elements.at(1).text;
-             std::filesystem::create_directories(std::filesystem::path{directory} / "taken.rdb" / "x");
-             server.cli({"CONFIG", "SET", "dbfilename", "taken.rdb"});
-             server.cli({"SET", "x", "1"});
+             std::filesystem::create_directory(server.directory() / "occupied");
+             server.cli({"CONFIG", "SET", "save", "3600 1000000"});
              server.cli({"BGSAVE"});
-             wait_until("saving has failed", [&] {
-                 return server.cli({"INFO", "persistence"}).find("last_bgsave_status:err") !=
-                        std::string::npos;
-             });
+             wait_until("saving has failed",
+                        [&] { return server.info("rdb_last_bgsave_status") == "err"; });
              return on.said_on(address_of(server), {"run", "job", "--no-wait", "--", "true"});
          }},
         {"the server is still loading its data (LOADING …",
@@ -320,8 +316,9 @@ const std::map<std::string, production>& productions() {
              redis_server server{{.arguments = {"--busy-reply-threshold", "20"}}};
              const auto looping = server.connect();
              looping.send({"EVAL", "while true do end", "0"});
-             wait_until("the server is busy",
-                        [&] { return server.ask({"GET", "x"}).text.starts_with("BUSY"); });
+             wait_until("the server is busy", [&] {
+                 return server.ask({"GET", "x"}).text.starts_with("BUSY");
+             });
              auto text = on.said_on(address_of(server), {"list"});
              server.cli({"SCRIPT", "KILL"});
              return text;
@@ -708,7 +705,8 @@ const std::map<std::string, production>& productions() {
         {"the store does not have it any more: somebody deleted it there, or the store lost its data",
          [](stage& on) {
              const redis_server server;
-             const auto loser = on.holder_of_lock("job", {"--store", address_of(server), "--ttl", "2s"});
+             const auto loser =
+                 on.holder_of_lock("job", {"--store", address_of(server), "--ttl", "2s"});
              server.cli({"DEL", "job"});
              loser->wait();
              return loser->errors();
