@@ -313,11 +313,7 @@ void wake_map::forget_dead_waiters() noexcept {
         // Another has tidied up before us and a living waiter has the entry. It may have missed
         // something while it was hidden. If it has left meanwhile, the entry is not ours any more.
         std::uint64_t hidden = reserved_entry;
-        if (threading::planted("a hidden entry is put back by a plain store")) {
-            key.store(dead_key);
-        } else {
-            key.compare_exchange_strong(hidden, dead_key);
-        }
+        key.compare_exchange_strong(hidden, dead_key);
         announce(dead_key);
     }
 }
@@ -368,9 +364,7 @@ void wake_map::wake_sleepers() noexcept {
     if (!reachable()) {
         return;
     }
-    if (!threading::planted("sleepers are woken for the same word")) {
-        map_->word.fetch_add(1);
-    }
+    map_->word.fetch_add(1);
     threading::wake(&map_->word, INT_MAX, threading::reach::host);
 }
 

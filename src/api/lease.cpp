@@ -55,8 +55,7 @@ std::stop_token detail::hold::lost() const noexcept {
         }
     }
     // Looked at after the source is there: a loss that is told now either finds it, or is seen here.
-    if (source->stop_requested() || threading::planted("a loss is not looked for") ||
-        loss() == errc{}) {
+    if (source->stop_requested() || loss() == errc{}) {
         return source->get_token();
     }
     // Over by the clock, but the notifier has not come round to it: do not make the caller wait.

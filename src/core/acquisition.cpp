@@ -67,8 +67,7 @@ acquisition::verdict acquisition::on_reply(const engines::acquire_reply& reply, 
     may_be_granted_ = false;
     // Validity starts when the request left, not when the reply came: the store may have started the
     // ttl at any moment in between.
-    const auto counted_from = planted(bug::deadline_from_receipt) ? now : sent_at_;
-    valid_until_ = counted_from + claim_.ttl - margin_;
+    valid_until_ = sent_at_ + claim_.ttl - margin_;
     return now < valid_until_ ? verdict::granted : verdict::expired_grant;
 }
 
@@ -116,7 +115,7 @@ acquisition::verdict acquisition::on_failure(const failure& error, clock::time_p
 
 acquisition::verdict acquisition::on_hint() {
     if (state_ == state::asking) {
-        hinted_while_asking_ = !planted(bug::hint_while_asking_dropped);
+        hinted_while_asking_ = true;
         return verdict::nothing;
     }
     return state_ == state::waiting ? verdict::ask : verdict::nothing;
@@ -131,7 +130,7 @@ acquisition::verdict acquisition::on_turn(const engines::turn_grant& grant, cloc
         return on_hint();
     }
     // The request was answered with "busy", so the grant came later, and so did the start of the ttl.
-    sent_at_ = planted(bug::turn_from_receipt) ? now : grant.asked_at;
+    sent_at_ = grant.asked_at;
     valid_until_ = sent_at_ + claim_.ttl - margin_;
     state_ = state::done;
     return verdict::granted;

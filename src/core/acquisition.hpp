@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cstdint>
 
-#include <core/planted.hpp>
 #include <core/terms.hpp>
 #include <holdfast/clock.hpp>
 #include <holdfast/engine.hpp>
@@ -87,8 +86,7 @@ public:
     [[nodiscard]] bool may_be_granted() const noexcept { return may_be_granted_; }
     /// The store may remember us, as a holder or in a line, when we go without a grant.
     [[nodiscard]] bool leaves_traces() const noexcept {
-        return may_be_granted_ ||
-               (stood_in_line_ && (contended_ || unanswered_) && !planted(bug::wish_kept));
+        return may_be_granted_ || (stood_in_line_ && (contended_ || unanswered_));
     }
     /// The store was asked to keep us in mind, and to grant the lock when it is released.
     [[nodiscard]] bool stood_in_line() const noexcept { return stood_in_line_; }

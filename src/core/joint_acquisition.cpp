@@ -1,7 +1,5 @@
 #include <core/joint_acquisition.hpp>
 
-#include <core/planted.hpp>
-
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -17,9 +15,6 @@ std::vector<std::size_t> joint_order(const std::vector<joint_place>& all) {
         std::unique(order.begin(), order.end(),
                     [&](std::size_t left, std::size_t right) { return all[left] == all[right]; }),
         order.end());
-    if (planted(bug::joint_unsorted)) {
-        std::sort(order.begin(), order.end());
-    }
     return order;
 }
 
@@ -107,12 +102,6 @@ std::vector<std::size_t> joint_acquisition::held_from(std::size_t first) const {
 
 joint_acquisition::move joint_acquisition::give_back(std::vector<std::size_t> which) {
     asked_ = which;
-    if (planted(bug::joint_rollback_forgets_one)) {
-        which.pop_back();
-    }
-    if (planted(bug::joint_rollback_cancelled) && cancelled_) {
-        which.clear();
-    }
     return {move::kind::give_back, std::move(which), {}};
 }
 

@@ -1,7 +1,5 @@
 #include <core/joint_question.hpp>
 
-#include <core/planted.hpp>
-
 #include <algorithm>
 #include <utility>
 
@@ -44,9 +42,7 @@ void joint_question::refuse(lock_table& table, clock::time_point now) {
     busy.result = engines::acquire_reply::outcome::busy;
     busy.busy = static_cast<std::size_t>(refused - calls_.begin());
     busy_ = busy.busy;
-    if (!planted(bug::joint_refusal_not_told)) {
-        answer(table, busy, now);
-    }
+    answer(table, busy, now);
 }
 
 std::vector<engines::acquire_request> joint_question::requests() {

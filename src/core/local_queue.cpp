@@ -1,7 +1,5 @@
 #include <core/local_queue.hpp>
 
-#include <core/planted.hpp>
-
 #include <algorithm>
 
 namespace holdfast::core {
@@ -39,11 +37,7 @@ void local_queue::begin(fencing_token first, std::uint32_t count, clock::time_po
 }
 
 fencing_token local_queue::next_token() {
-    const auto offset = used_++;
-    if (planted(bug::handover_keeps_token)) {
-        return first_;
-    }
-    return {first_.value + offset};
+    return {first_.value + used_++};
 }
 
 std::optional<waiter_id> local_queue::soon_after_hand_over() const noexcept {
@@ -58,8 +52,7 @@ bool local_queue::soon_on_arrival() const noexcept {
 }
 
 bool local_queue::may_hand_over(const handover_limits& limits, clock::time_point now) const noexcept {
-    const bool enough = token_left() || planted(bug::handover_overruns_block);
-    return !waiting_.empty() && enough && used_ <= limits.count && now - since_ < limits.time;
+    return !waiting_.empty() && token_left() && used_ <= limits.count && now - since_ < limits.time;
 }
 
 }  // namespace holdfast::core

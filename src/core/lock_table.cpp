@@ -1,7 +1,6 @@
 #include <core/lock_table.hpp>
 
 #include <core/lock_table_records.hpp>
-#include <core/planted.hpp>
 
 #include <utility>
 
@@ -211,16 +210,14 @@ void lock_table::give_back_unused(engines::release_request what, clock::time_poi
     const bool leaving = std::any_of(releases_.begin(), releases_.end(), [&](const auto& each) {
         return each.second->request.owner == what.owner;
     });
-    if (held || leaving || planted(bug::wish_kept)) {
+    if (held || leaving) {
         return;
     }
     send(add_release(std::move(what), {}, expires_by), now);
 }
 
 void lock_table::on_watch_active(const std::string& name, clock::time_point now) {
-    if (!planted(bug::no_recheck_after_watch)) {
-        on_hint(name, now);
-    }
+    on_hint(name, now);
 }
 
 void lock_table::on_holds_may_have_changed(clock::time_point now) {

@@ -1,5 +1,4 @@
 #include <core/lock_table_records.hpp>
-#include <core/planted.hpp>
 
 #include <utility>
 
@@ -10,7 +9,7 @@ namespace {
 /// What keeps the store from answering `asker`, for one who waits with it. Only who has asked is in
 /// doubt.
 [[nodiscard]] failure trouble_for(waiter_id who, waiter_id asker, failure trouble) {
-    if (trouble.code == errc::outcome_unknown && who != asker && !planted(bug::doubt_for_everybody)) {
+    if (trouble.code == errc::outcome_unknown && who != asker) {
         trouble.code = errc::store_unavailable;
     }
     return trouble;
@@ -78,9 +77,6 @@ void lock_table::contend_for_front(const std::string& name, std::uint32_t others
 
 void lock_table::ask(contest& who, clock::time_point now) {
     const auto wanted = who.for_queue() ? queue_of(who).tokens_wanted(settings_.handover) : 1;
-    if (planted(bug::resend_with_new_owner) && who.way.may_be_granted()) {
-        who.way.restart(next_owner());
-    }
     timers_.disarm(who.wake);
     const auto id = next_id();
     requests_.emplace(id, pending_request{pending_request::kind::acquire, who.id, now});
@@ -169,9 +165,7 @@ void lock_table::settle_grant(contest& who, const engines::acquire_reply& reply,
                               clock::time_point now) {
     const auto first = first_of(who);
     if (!serves_front(who)) {
-        if (!planted(bug::abandoned_grant_kept)) {
-            clean_up(who.way, now);
-        }
+        clean_up(who.way, now);
         const auto name = who.name;
         end_contest(who);
         contend_for_front(*name, 0, now);
@@ -186,8 +180,7 @@ void lock_table::settle_grant(contest& who, const engines::acquire_reply& reply,
     hold.tenure.owner = who.way.owner();
     hold.tenure.mode = hold.mode;
     hold.tenure.kind = who.way.claim().kind;
-    renewal_.add(hold.tenure, first, planted(bug::deadline_from_receipt) ? now : who.way.sent_at(),
-                 reply.incomplete);
+    renewal_.add(hold.tenure, first, who.way.sent_at(), reply.incomplete);
     auto token = reply.first_token;
     if (who.for_queue()) {
         names_.at(*who.name).busy_with = first;
@@ -354,10 +347,6 @@ failure lock_table::reason_to_give_up(const waiter& who, clock::time_point now) 
 
 /// Ends a call without a lock. The contest goes on if others wait for it, or if an answer is still due.
 void lock_table::finish_waiter(waiter_id who, const failure& why, clock::time_point now) {
-    if (planted(bug::cancelled_waiter_stays) && why.code == errc::cancelled) {
-        actions_.emplace_back(finish_acquire{who, why, {}, {}, {}});
-        return;
-    }
     auto node = waiters_.extract(who);
     const auto& left = *node.mapped();
     timers_.disarm(node.mapped()->deadline);
@@ -374,7 +363,7 @@ void lock_table::finish_waiter(waiter_id who, const failure& why, clock::time_po
     }
     tell(event_kind::not_acquired, left.what.name, client_, {}, now - left.since, why);
     actions_.emplace_back(finish_acquire{who, why, {}, {}, {}});
-    if (left.what.asks_in_turn() && !planted(bug::place_of_asker_not_taken)) {
+    if (left.what.asks_in_turn()) {
         let_some_ask(left.what.name, now);
     }
     tidy(left.what.name);

@@ -1,5 +1,4 @@
 #include <core/lock_table_records.hpp>
-#include <core/planted.hpp>
 
 #include <utility>
 
@@ -115,10 +114,8 @@ void lock_table::offer_again(name_record& where, clock::time_point now) {
     }
     const auto& queue = where.waiting->queue;
     if (!queue.empty()) {
-        if (!planted(bug::offer_ends_with_the_front)) {
-            actions_.emplace_back(offer_turn{queue.front()});
-        }
-    } else if (!planted(bug::vacancy_kept)) {
+        actions_.emplace_back(offer_turn{queue.front()});
+    } else {
         give_up_vacancy(*hold, now);
     }
 }

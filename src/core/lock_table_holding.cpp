@@ -1,5 +1,4 @@
 #include <core/lock_table_records.hpp>
-#include <core/planted.hpp>
 
 #include <utility>
 
@@ -64,7 +63,7 @@ void lock_table::release_hold(hold_id which, std::chrono::milliseconds linger, c
         return;
     }
     auto& hold = found->second;
-    if (!hold.lost && now >= validity(hold) && !planted(bug::deadline_ignored)) {
+    if (!hold.lost && now >= validity(hold)) {
         const bool too_long = hold.how().max_hold && now >= hold.since + *hold.how().max_hold;
         lose(hold,
              {too_long ? errc::max_hold_exceeded : errc::lost,
@@ -93,14 +92,9 @@ void lock_table::release_hold(hold_id which, std::chrono::milliseconds linger, c
         back.queue_waits = true;
         record->second.busy_with = back.id;
     }
-    if (planted(bug::renewal_outlives_release)) {
-        hold.lost = true;
-        timers_.disarm(hold.longest);
-    } else {
-        // Renewal stops before the release is sent, or a late renewal could be answered after it.
-        detach(hold);
-        holds_.erase(found);
-    }
+    // Renewal stops before the release is sent, or a late renewal could be answered after it.
+    detach(hold);
+    holds_.erase(found);
     send(back, now);
 }
 
@@ -132,12 +126,7 @@ void lock_table::lose_and_give_back(hold_record& hold, const failure& why, clock
 
 /// The holder may hang: the next one does not wait for its release, nor for the ttl.
 void lock_table::end_at_max_hold(hold_record& hold, clock::time_point now) {
-    const failure why{errc::max_hold_exceeded, "it was held for its max_hold"};
-    if (planted(bug::max_hold_keeps_the_lock)) {
-        lose(hold, why, now);
-    } else {
-        lose_and_give_back(hold, why, now);
-    }
+    lose_and_give_back(hold, {errc::max_hold_exceeded, "it was held for its max_hold"}, now);
 }
 
 lock_table::release_record& lock_table::add_release(engines::release_request request,

@@ -1,5 +1,4 @@
 #include <core/lock_table_records.hpp>
-#include <core/planted.hpp>
 
 /// How those who want permits or a share of one name ask the store.
 ///
@@ -131,9 +130,6 @@ void lock_table::after_asking(contest_id who, const engines::acquire_request& as
         here.window = asked.mode == claim_mode::shared || here.window > line::unlimited / 2
                           ? line::unlimited
                           : 2 * here.window;
-        if (planted(bug::grant_lets_nobody_ask)) {
-            return;
-        }
         let_more_ask(here, now);
     } else if (reply.result == engines::acquire_reply::outcome::busy &&
                verdict == acquisition::verdict::nothing) {

@@ -1,7 +1,5 @@
 #include <core/quorum.hpp>
 
-#include <core/planted.hpp>
-
 #include <algorithm>
 #include <utility>
 
@@ -40,9 +38,7 @@ using outcome = engines::acquire_reply::outcome;
 }  // namespace
 
 quorum_round::quorum_round(settings how)
-    : how_{std::move(how)},
-      members_(how_.members.size()),
-      needed_{majority_of(how_.members.size()) - (planted(bug::quorum_of_half) ? 1 : 0)} {
+    : how_{std::move(how)}, members_(how_.members.size()), needed_{majority_of(how_.members.size())} {
     how_.suspects.resize(members_.size());
 }
 
@@ -134,8 +130,7 @@ void quorum_round::agree(clock::time_point now) {
         if (who.is == state::agreed && who.token < wanted) {
             who.is = state::granted;
         }
-        if (who.is == state::granted &&
-            (who.token >= wanted || !how_.tokens_agree || planted(bug::quorum_tokens_not_shared))) {
+        if (who.is == state::granted && (who.token >= wanted || !how_.tokens_agree)) {
             who.is = state::agreed;
         }
     }
@@ -294,7 +289,7 @@ void quorum_round::fail(failure why) {
 
 /// Also where no answer came: the request may have arrived, or may be about to.
 void quorum_round::undo_all() {
-    if (!undoes() || planted(bug::quorum_undoes_nothing)) {
+    if (!undoes()) {
         return;
     }
     for (std::size_t index = 0; index < members_.size(); ++index) {
@@ -344,7 +339,7 @@ void quorum_tally::add(vote what) noexcept {
             ++done_;
             break;
         case vote::gone:
-            ++(planted(bug::quorum_counts_the_gone) ? done_ : gone_);
+            ++gone_;
             break;
         case vote::failed:
             ++failed_;

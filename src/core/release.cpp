@@ -1,7 +1,5 @@
 #include <core/release.hpp>
 
-#include <core/planted.hpp>
-
 #include <algorithm>
 #include <utility>
 
@@ -42,11 +40,7 @@ bool release::on_reply(const engines::release_reply& reply, clock::time_point no
         return true;
     }
     trouble_ = reply.error;
-    if (planted(bug::release_assumed)) {
-        released_ = true;
-        return true;
-    }
-    if (!can_be_asked_again(reply.error.code) || (planted(bug::refusal_is_final) && refused())) {
+    if (!can_be_asked_again(reply.error.code)) {
         return true;
     }
     unanswered_ += reply.error.code == errc::outcome_unknown ? 1 : 0;

@@ -1,7 +1,5 @@
 #include <core/renewal.hpp>
 
-#include <core/planted.hpp>
-
 #include <algorithm>
 #include <utility>
 
@@ -64,7 +62,7 @@ void renewal::suspect(tenure& what, clock::time_point now) {
 }
 
 void renewal::extend(tenure& one, clock::time_point sent_at) {
-    if (is_fixed(one) && !planted(bug::fixed_lease_extended)) {
+    if (is_fixed(one)) {
         one.due_at_ = one.completion_.count() > 0 ? sent_at + period(one) : never;
         one.jeopardy_told_ = true;
         return;
@@ -75,7 +73,7 @@ void renewal::extend(tenure& one, clock::time_point sent_at) {
 }
 
 void renewal::schedule(tenure& one) {
-    auto next = planted(bug::deadline_ignored) ? never : one.valid_until();
+    auto next = one.valid_until();
     if (!one.jeopardy_told_) {
         next = std::min(next, one.valid_until() - one.how->jeopardy);
     }
@@ -94,7 +92,7 @@ std::vector<renewal::event> renewal::on_time(clock::time_point now) {
     std::vector<event> events;
     while (timer* due = heap_.pop_due(now)) {
         auto& one = static_cast<tenure&>(*due);
-        if (now >= one.valid_until() && !planted(bug::deadline_ignored)) {
+        if (now >= one.valid_until()) {
             events.push_back({event::kind::lost,
                               one.id(),
                               one.valid_until(),
@@ -147,14 +145,10 @@ renewal::batch renewal::next_batch(clock::time_point now) {
 std::optional<renewal::event> renewal::on_reply(tenure& what, engines::renew_reply reply,
                                                 clock::time_point sent_at, clock::time_point now) {
     using outcome = engines::renew_reply::outcome;
-    if (reply.result == outcome::gone && planted(bug::gone_means_renewed)) {
-        reply.result = outcome::renewed;
-    }
     what.under_way_ = false;
     const bool suspected = std::exchange(what.suspected_, false);
     // A lease that is over does not come back, whatever the store says by now.
-    if (reply.result == outcome::renewed && now >= what.valid_until() &&
-        !planted(bug::deadline_ignored)) {
+    if (reply.result == outcome::renewed && now >= what.valid_until()) {
         reply = {outcome::gone, {errc::lost, reason_for_expiry(is_fixed(what))}};
     }
     std::optional<event> result;
@@ -163,11 +157,11 @@ std::optional<renewal::event> renewal::on_reply(tenure& what, engines::renew_rep
             what.completion_ = reply.incomplete
                                    ? std::min<clock::duration>(what.completion_ * 2, what.how->ttl)
                                    : clock::duration{};
-            extend(what, planted(bug::deadline_from_receipt) ? now : sent_at);
+            extend(what, sent_at);
             if (suspected) {
                 what.due_at_ = now;  // it was sent before the suspicion arose, and does not lift it
             }
-            if (!is_fixed(what) || planted(bug::fixed_lease_extended)) {
+            if (!is_fixed(what)) {
                 result = {event::kind::extended, what.id(), what.valid_until(), {}};
             }
             break;

@@ -35,9 +35,7 @@ bool callback_thread::post(std::function<void()> callback) {
         }
         state->queue.push_back(std::move(callback));
     }
-    if (!threading::planted("a callback is queued in silence")) {
-        state->changed.notify_one();
-    }
+    state->changed.notify_one();
     return true;
 }
 

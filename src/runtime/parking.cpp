@@ -37,19 +37,13 @@ void parking_spot::park() noexcept {
     }
     // Taken by a read-modify-write: a plain store could reach the others after we have looked at what
     // they had to say, and wipe out a second wake-up that came in between.
-    if (threading::planted("a wake-up is taken by a plain store")) {
-        state_.store(empty, std::memory_order_release);
-        return;
-    }
     state_.exchange(empty, std::memory_order_acq_rel);
 }
 
 bool parking_spot::park_at(int descriptor, const doorbell& bell) noexcept {
     bell_.store(&bell, std::memory_order_relaxed);
     std::uint32_t expected = empty;
-    if (threading::planted("at the descriptor without a look")) {
-        state_.store(at_descriptor, std::memory_order_release);
-    } else if (!state_.compare_exchange_strong(expected, at_descriptor, std::memory_order_acq_rel)) {
+    if (!state_.compare_exchange_strong(expected, at_descriptor, std::memory_order_acq_rel)) {
         return false;
     }
     std::array<::pollfd, 2> watched{{{.fd = bell.descriptor(), .events = POLLIN, .revents = 0},
@@ -65,9 +59,9 @@ bool parking_spot::park_at(int descriptor, const doorbell& bell) noexcept {
 
 void parking_spot::unpark() noexcept {
     const auto before = state_.exchange(woken, std::memory_order_acq_rel);
-    if (before == asleep && !threading::planted("a sleeper is not woken")) {
+    if (before == asleep) {
         threading::wake(&state_, 1);
-    } else if (before == at_descriptor && !threading::planted("the bell is not rung")) {
+    } else if (before == at_descriptor) {
         bell_.load(std::memory_order_relaxed)->ring();
     }
 }

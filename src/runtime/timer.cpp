@@ -28,9 +28,7 @@ timer_thread::~timer_thread() {
         *ended_by_tick_ = true;
         thread_.detach();
     } else {
-        if (!threading::planted("the end rings no bell")) {
-            arm(clock::time_point{});
-        }
+        arm(clock::time_point{});
         thread_.join();
     }
     threading::close(descriptor_);

@@ -65,9 +65,4 @@ template <class Value, class Tag>
     return several;
 }
 
-/// Mistakes that the tests plant, to see that they would be found. Leaves no trace in the product.
-[[nodiscard]] constexpr bool planted(const char*) noexcept {
-    return false;
-}
-
 }  // namespace holdfast::threading

@@ -1,6 +1,6 @@
 #include <holdfast/testing/sim/campaign.hpp>
 
-#include <core/planted.hpp>
+#include <planted.hpp>
 
 #include <algorithm>
 #include <atomic>

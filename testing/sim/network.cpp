@@ -1,6 +1,6 @@
 #include <network.hpp>
 
-#include <core/planted.hpp>
+#include <planted.hpp>
 
 #include <algorithm>
 #include <utility>

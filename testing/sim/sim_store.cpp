@@ -1,6 +1,6 @@
 #include <sim_store.hpp>
 
-#include <core/planted.hpp>
+#include <planted.hpp>
 
 #include <algorithm>
 

@@ -68,7 +68,8 @@ public:
     ~preparation();
 };
 
-/// A mistake that is planted in the code under test while this lives.
+/// A mistake (tests/planted/waiting_mistakes.py) that is switched on in the code under test while this
+/// lives.
 class plant {
 public:
     explicit plant(const char* mistake) noexcept;
@@ -113,6 +114,7 @@ void join(std::size_t thread);
 /// Counts the executions.
 [[nodiscard]] std::size_t execution() noexcept;
 
+/// Asked by the code under test.
 [[nodiscard]] bool planted(const char* mistake) noexcept;
 
 }  // namespace holdfast::model

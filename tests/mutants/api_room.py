@@ -3,8 +3,8 @@ from mutant import mutant
 MUTANTS = [
     mutant(
         "src/api/lease.cpp",
-        "        loss() == errc{}) {",
-        "        source != nullptr) {",
+        "source->stop_requested() || loss() == errc{}) {",
+        "source->stop_requested() || source != nullptr) {",
         "A token taken from lost() after the deadline is triggered already.",
         "holdfast_integration_tests "
         "loss_test.lost_is_triggered_at_the_deadline_even_while_another_callback_bloc"

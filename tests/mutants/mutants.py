@@ -1,6 +1,6 @@
 """All mutants, room by room. `scripts/mutants` plants them one at a time.
 
-The core has planted mistakes of its own (src/core/planted.hpp), which the simulator finds.
+Mistakes that the simulator and the model checker switch on at run time are in tests/planted.
 A mutant whose text has changed is adapted, or removed if its promise is gone.
 """
 

@@ -67,9 +67,7 @@ void connection::state::submit(std::unique_ptr<request> asked) {
     }
     if (link_ && !link_->idle() && link_->reading == link::reader::none && !leave_to_gatherer()) {
         link_->reading = link::reader::background;
-        if (!threading::planted("the background is not told to read")) {
-            wake_background();
-        }
+        wake_background();
     }
     lock.unlock();
     settle(after);

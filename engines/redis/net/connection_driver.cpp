@@ -94,9 +94,6 @@ void connection::state::pass_on(aftermath& after) {
         link_->reading = link::reader::none;
         return;
     }
-    if (threading::planted("nobody reads on")) {
-        return;
-    }
     if (request* const next = link_->next_reader(); next != nullptr) {
         link_->reading = link::reader::caller;
         if (next->word.tell(parking_word::state::leads)) {

@@ -49,10 +49,6 @@ public:
         threading::sleep_while(&word_, static_cast<std::uint32_t>(state::asleep),
                                threading::reach::process, &limit);
         seen = state::asleep;
-        if (threading::planted("awake by a plain store")) {
-            word_.store(state::awake);
-            return state::awake;
-        }
         return word_.compare_exchange_strong(seen, state::awake) ? state::awake : seen;
     }
 

@@ -97,7 +97,7 @@ void subscriber::state::attend(idle_thread& who, const std::function<bool()>& ot
     reading_ = urgent ? reader::background : reader::nobody;
     left_at_ = clock::now();
     const bool awaits_bell = looks_at_ == clock::time_point::max();
-    if ((urgent || awaits_bell) && !threading::planted("an attendant leaves in silence")) {
+    if (urgent || awaits_bell) {
         bell_.ring();
     }
     attendant_ = {};

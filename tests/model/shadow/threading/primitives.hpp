@@ -348,8 +348,4 @@ template <class Value, class Tag>
     return false;
 }
 
-[[nodiscard]] inline bool planted(const char* mistake) noexcept {
-    return model::planted(mistake);
-}
-
 }  // namespace holdfast::threading

@@ -26,7 +26,7 @@ struct campaign_result {
 /// Runs one schedule per seed and stops at the first that fails.
 [[nodiscard]] campaign_result run(const campaign& what);
 
-/// The mistakes that can be planted in the second build of the core (`core/planted.hpp`).
+/// The mistakes that can be planted in the simulator's copy of the core (`tests/planted`).
 [[nodiscard]] const std::vector<std::string_view>& bug_names();
 /// Those that only a run with a quorum can show.
 [[nodiscard]] const std::vector<std::string_view>& quorum_bug_names();

@@ -8,7 +8,7 @@
 #include <holdfast/testing/sim/plan.hpp>
 
 /// Clients, network, store and users of holdfast in one thread and in virtual time. The locking code
-/// is the shipped core, compiled a second time with `HOLDFAST_PLANTED_BUGS`.
+/// is the shipped core, compiled a second time with mistakes that a test can switch on.
 ///
 /// The same plan gives the same run, event by event, on every machine and compiler.
 namespace holdfast::testing::sim {

@@ -1,0 +1,108 @@
+"""Mistakes in code that waits and wakes, which the model checker finds (tests/model)."""
+
+from mistake import mistake, table
+
+TABLE = table("checker.hpp", 'model::planted("NAME")', [
+    # Threads of this process.
+    mistake(
+        "src/runtime/parking.cpp",
+        "    state_.exchange(empty, std::memory_order_acq_rel);\n",
+        '    if (model::planted("a wake-up is taken by a plain store")) {\n'
+        "        state_.store(empty, std::memory_order_release);\n"
+        "        return;\n"
+        "    }\n"
+        "    state_.exchange(empty, std::memory_order_acq_rel);\n",
+        "a wake-up is taken by a plain store"),
+    mistake(
+        "src/runtime/parking.cpp",
+        "    if (!state_.compare_exchange_strong(expected, at_descriptor,",
+        '    if (model::planted("at the descriptor without a look")) {\n'
+        "        state_.store(at_descriptor, std::memory_order_release);\n"
+        "    } else if (!state_.compare_exchange_strong(expected, at_descriptor,",
+        "at the descriptor without a look"),
+    mistake(
+        "src/runtime/parking.cpp",
+        "if (before == asleep) {",
+        'if (before == asleep && !model::planted("a sleeper is not woken")) {',
+        "a sleeper is not woken"),
+    mistake(
+        "src/runtime/parking.cpp",
+        "if (before == at_descriptor) {",
+        'if (before == at_descriptor && !model::planted("the bell is not rung")) {',
+        "the bell is not rung"),
+    mistake(
+        "src/runtime/callback_thread.cpp",
+        "    state->changed.notify_one();\n"
+        "    return true;\n",
+        '    if (!model::planted("a callback is queued in silence")) {\n'
+        "        state->changed.notify_one();\n"
+        "    }\n"
+        "    return true;\n",
+        "a callback is queued in silence"),
+    mistake(
+        "src/runtime/timer.cpp",
+        "        arm(clock::time_point{});\n"
+        "        thread_.join();\n",
+        '        if (!model::planted("the end rings no bell")) {\n'
+        "            arm(clock::time_point{});\n"
+        "        }\n"
+        "        thread_.join();\n",
+        "the end rings no bell"),
+    mistake(
+        "src/api/lease.cpp",
+        "if (source->stop_requested() || loss() == errc{}) {",
+        'if (source->stop_requested() || model::planted("a loss is not looked for") ||\n'
+        "        loss() == errc{}) {",
+        "a loss is not looked for"),
+
+    # Processes of this host.
+    mistake(
+        "engines/local/wake_map.cpp",
+        "        key.compare_exchange_strong(hidden, dead_key);\n",
+        '        if (model::planted("a hidden entry is put back by a plain store")) {\n'
+        "            key.store(dead_key);\n"
+        "        } else {\n"
+        "            key.compare_exchange_strong(hidden, dead_key);\n"
+        "        }\n",
+        "a hidden entry is put back by a plain store"),
+    mistake(
+        "engines/local/wake_map.cpp",
+        "    map_->word.fetch_add(1);\n",
+        '    if (!model::planted("sleepers are woken for the same word")) {\n'
+        "        map_->word.fetch_add(1);\n"
+        "    }\n",
+        "sleepers are woken for the same word"),
+
+    # Connections to Redis.
+    mistake(
+        "engines/redis/net/parking_word.hpp",
+        "        seen = state::asleep;\n",
+        "        seen = state::asleep;\n"
+        '        if (model::planted("awake by a plain store")) {\n'
+        "            word_.store(state::awake);\n"
+        "            return state::awake;\n"
+        "        }\n",
+        "awake by a plain store"),
+    mistake(
+        "engines/redis/net/connection.cpp",
+        "        link_->reading = link::reader::background;\n"
+        "        wake_background();\n",
+        "        link_->reading = link::reader::background;\n"
+        '        if (!model::planted("the background is not told to read")) {\n'
+        "            wake_background();\n"
+        "        }\n",
+        "the background is not told to read"),
+    mistake(
+        "engines/redis/net/connection_driver.cpp",
+        "    if (request* const next = link_->next_reader(); next != nullptr) {\n",
+        '    if (model::planted("nobody reads on")) {\n'
+        "        return;\n"
+        "    }\n"
+        "    if (request* const next = link_->next_reader(); next != nullptr) {\n",
+        "nobody reads on"),
+    mistake(
+        "engines/redis/net/subscriber_attendance.cpp",
+        "if (urgent || awaits_bell) {",
+        'if ((urgent || awaits_bell) && !model::planted("an attendant leaves in silence")) {',
+        "an attendant leaves in silence"),
+])
