@@ -89,6 +89,10 @@ def core_is_pure(path, text):
     ]
 
 
+def production_has_no_switches_for_tests(path, text):
+    return numbered(text, r"planted", "a mistake of the tests: tests/planted is their place")
+
+
 def users_use_the_public_interface(path, text):
     return [
         f"includes {name[1:]}: only the public interface is for programs"
@@ -121,6 +125,7 @@ CHECKS = [
     (header_has_no_using_namespace, HEADERS, None),
     (public_header_includes_standard_and_ours, PUBLIC_HEADERS, None),
     (core_is_pure, r"^src/core/.*\.(cpp|hpp)$", None),
+    (production_has_no_switches_for_tests, r"^(src|engines|guards|include|cli)/", None),
     (users_use_the_public_interface, r"^(cli|examples|bench|lab)/.*\.(cpp|hpp)$", None),
     (tests_do_not_guess_times, r"^(tests|testing)/.*\.(cpp|hpp)$", None),
     (sources_are_listed, CMAKE, None),

@@ -19,6 +19,7 @@ DIRTY = {
     "src/core/a.cpp": "auto now = clock::now();\n",
     "src/core/b.cpp": "#include <runtime/timer.hpp>\n",
     "src/core/c.cpp": "std::mutex guard;\n",
+    "src/core/d.cpp": "if (held && !planted(bug::one_is_kept)) {\n",
     "src/d.hpp": "int x;\n",
     "src/e.hpp": "#pragma once\nusing namespace std;\n",
     "src/g.cpp": "//" + "x" * 103 + "\n",
