@@ -80,7 +80,7 @@ std::string format_takeover(const holder_info& holder, const engines::guarantees
     if (holder.lingering) {
         return fmt::format("in {}: it is kept on purpose until then", rest);
     }
-    if (promises.notices_dead_holders) {
+    if (promises.notices_dead_holders && holder.process != liveness::unknown) {
         return fmt::format("at once if the holder dies, within {} if it hangs", rest);
     }
     return fmt::format("within {} if the holder dies or hangs", rest);

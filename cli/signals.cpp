@@ -44,6 +44,8 @@ signal_source::signal_source() {
     set_handler(SIGCHLD, SIG_DFL);
     // A closed standard error must not end the program while the command runs.
     set_handler(SIGPIPE, SIG_IGN, &inherited_pipe_);
+    // A store that reaches `ulimit -f` is one without room, which is said in words.
+    set_handler(SIGXFSZ, SIG_IGN, &inherited_file_size_);
     sigset_t wanted;
     sigemptyset(&wanted);
     for (const int signal : taken) {
@@ -67,6 +69,7 @@ std::optional<int> signal_source::next() const noexcept {
 
 void signal_source::restore_for_child() const noexcept {
     sigaction(SIGPIPE, &inherited_pipe_, nullptr);
+    sigaction(SIGXFSZ, &inherited_file_size_, nullptr);
     sigprocmask(SIG_SETMASK, &inherited_mask_, nullptr);
 }
 

@@ -33,6 +33,7 @@ private:
     descriptor descriptor_;
     sigset_t inherited_mask_{};
     struct sigaction inherited_pipe_ {};
+    struct sigaction inherited_file_size_ {};
 };
 
 /// Whether a signal ends the wait for a lock.

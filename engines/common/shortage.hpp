@@ -9,7 +9,7 @@ namespace holdfast::engines {
 /// Whether something has run out on this host (room, descriptors, memory, threads), or its disk fails:
 /// it may work later, as it is.
 [[nodiscard]] inline bool is_shortage(int error) noexcept {
-    return error == ENOSPC || error == EDQUOT || error == EMFILE || error == ENFILE ||
+    return error == ENOSPC || error == EDQUOT || error == EFBIG || error == EMFILE || error == ENFILE ||
            error == ENOMEM || error == EAGAIN || error == EIO;
 }
 

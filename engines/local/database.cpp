@@ -1,3 +1,4 @@
+#include <cerrno>
 #include <local/database.hpp>
 
 #include <sqlite3.h>
@@ -37,7 +38,7 @@ std::string advice(int result, const std::string& path) {
         case SQLITE_LOCKED:
             return "the store is busy: another process keeps it locked";
         case SQLITE_FULL:
-            return "the disk is full; make room";
+            return "the disk is full, or `ulimit -f` is reached; make room";
         case SQLITE_CORRUPT:
         case SQLITE_NOTADB:
             return "the store is damaged, or not a store of holdfast's; stop every program that uses "
@@ -119,6 +120,9 @@ bool database::in_transaction() const noexcept {
 }
 
 void database::fail(int result) const {
+    if ((result & 0xFF) == SQLITE_IOERR && ::sqlite3_system_errno(handle_) == EFBIG) {
+        result = SQLITE_FULL;  // SQLite knows a full disk, but not `ulimit -f`
+    }
     failure reason{code_of(result, wait_.stopping()),
                    path_ + ": " + advice(result, path_) + " (" + ::sqlite3_errmsg(handle_) + ")"};
     if ((result & 0xFF) == SQLITE_BUSY || (result & 0xFF) == SQLITE_LOCKED) {

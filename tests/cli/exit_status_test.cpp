@@ -95,6 +95,17 @@ TEST_F(exit_status, everything_in_the_table_happens) {
     EXPECT_EQ(seen, known());
 }
 
+TEST_F(exit_status, of_a_store_that_reaches_the_limit_of_file_sizes_is_that_of_one_without_room) {
+    for (const rlim_t limit : {rlim_t{0}, rlim_t{4096}, rlim_t{20000}}) {
+        const auto limited = finish({"run", "job", "--no-wait", "--", "true"}, {.prepare = [limit] {
+                                        const rlimit both{limit, limit};
+                                        ::setrlimit(RLIMIT_FSIZE, &both);
+                                    }});
+        EXPECT_EQ(limited->wait(), to_status(exit_code::unavailable)) << limited->errors();
+        EXPECT_NE(limited->errors(), "");
+    }
+}
+
 TEST_F(exit_status, of_a_host_without_resources_is_no_internal_error) {
     for (const auto code : {EMFILE, ENFILE, EAGAIN, ENOMEM}) {
         EXPECT_EQ(exit_code_for({code, std::generic_category()}), exit_code::resources);

@@ -171,7 +171,7 @@ TEST_F(marker_on_redis, with_both_fields_counts) {
 
 /// Nobody works under it any more, wherever that was: neither a question nor --force is needed.
 TEST_F(marker_on_redis, a_lock_that_another_host_gave_up_for_later_is_released_without_force) {
-    server_.cli({"HSET", "job", somebody, "1", std::string{somebody} + ":lingering", "1"});
+    server_.cli({"HSET", "job", std::string{somebody} + ":lingering", "1"});
     server_.cli({"PEXPIRE", "job", "3000000"});
     const auto released = finish({"release", "job"}, as("cron"));
     EXPECT_EQ(released->wait(), 0) << released->errors();

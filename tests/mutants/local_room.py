@@ -113,8 +113,8 @@ MUTANTS = [
         "local_processes.a_fork_does_not_stop_those_whom_it_waits_for"),
     mutant(
         "engines/local/connection_pool.cpp",
-        "    shm_ = shm_guard::of(files_.database() + \"-shm\");\n",
-        "",
+        "    shm_ = shm_guard::of(shared_memory);\n    files_.remember();\n",
+        "    files_.remember();\n",
         "A program that reads the files of its store keeps its shared memory.",
         "holdfast_engine_tests "
         "local_processes.a_program_that_reads_the_files_of_its_store*"),
