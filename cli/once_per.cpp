@@ -111,9 +111,6 @@ bool once_per::counts(clock::time_point started) const {
 }
 
 failure once_per::remember(clock::time_point started, patience waits) {
-    if (!counts(started)) {
-        return {};
-    }
     try {
         mutex lock{store_, marker_, terms_of_marker()};
         auto held = take_marker(lock, waits);

@@ -376,10 +376,17 @@ private:
     /// Leaves the marker. A store that does not answer (a fail-over, a restart) is waited for: while we
     /// have the lock nobody else runs the command, and then the marker must be there.
     void remember_run(const lease& held, sighting& last_seen) {
+        keep_trying_to_leave_marker(held, last_seen);
+        if (report_.marker_problem && *report_.marker_problem && !once_->counts(started_at_)) {
+            report_.marker_problem.reset();  // the period is over: others may run the command anyway
+        }
+    }
+
+    void keep_trying_to_leave_marker(const lease& held, sighting& last_seen) {
         constexpr std::chrono::seconds patience{10};
         constexpr int pause_ms = 200;
         const auto until = clock::now() + patience;
-        for (bool told = false;; last_seen = look_at_lock(held)) {
+        for (bool told = false; once_->counts(started_at_); last_seen = look_at_lock(held)) {
             report_.marker_problem = leave_marker(last_seen);
             if (told && !report_.marker_problem) {
                 report_.marker_problem =

@@ -10,6 +10,7 @@ namespace holdfast::cli::testing {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 /// `--once-per` on Redis, where users may be allowed some keys only.
 class once_on_redis : public cli_test {
@@ -129,6 +130,19 @@ TEST_F(marker_on_redis, that_is_lost_with_the_server_is_told) {
     EXPECT_EQ(report.at("marker_error").as_string(), "unavailable");
     EXPECT_THAT(std::string{report.at("message").as_string()},
                 HasSubstr("the --once-per marker of \"job\" is missing"));
+}
+
+/// When the period is over nothing has to keep others from running.
+TEST_F(marker_on_redis, of_a_period_that_ends_while_the_server_is_away_is_not_claimed) {
+    const auto ran = finish(
+        {"run", "job", "--once-per", "2s", "--json", "--", "kill", "-9", std::to_string(server_.pid())},
+        as("cron"));
+    EXPECT_EQ(ran->wait(), 0);
+    const auto report = parse(ran->last_error_line());
+    EXPECT_FALSE(report.contains("marker")) << report.at("marker");
+    EXPECT_FALSE(report.contains("marker_error"));
+    EXPECT_EQ(report.at("released").as_string(), "unknown");
+    EXPECT_THAT(std::string{report.at("message").as_string()}, Not(HasSubstr("--once-per")));
 }
 
 TEST_F(marker_on_redis, that_is_refused_is_told_and_keeps_nobody_from_running) {

@@ -35,6 +35,13 @@ MUTANTS = [
         "holdfast_cli_tests "
         "hold_time.once_per_does_not_count_a_run_whose_loss_is_found_out_at_its_end"),
     mutant(
+        "cli/run.cpp",
+        "*report_.marker_problem && !once_->counts(started_at_)) {",
+        "*report_.marker_problem && false) {",
+        "A period that is over needs no marker.",
+        "holdfast_cli_tests "
+        "marker_on_redis.of_a_period_that_ends_while_the_server_is_away_is_not_claimed"),
+    mutant(
         "cli/supervisor.cpp",
         "if (!has_group || one.group != group_in_proc_) {",
         "if (one.group != group_in_proc_) {",
