@@ -80,27 +80,42 @@ public:
     ~run_command() { leave_store(); }
 
     void execute() {
-        auto held = acquire();
-        if (!held || ran_recently()) {
-            return;
+        try {
+            acquire();
+            if (held_ && !ran_recently()) {
+                run_under(*held_);
+            }
+        } catch (const std::system_error& error) {
+            give_back_unused(is_passing(error.code()) ? confirmation::not_awaited
+                                                      : confirmation::awaited);
+            throw;
+        } catch (...) {
+            give_back_unused(confirmation::awaited);
+            throw;
         }
-        held->check();
+        give_back_unused(confirmation::awaited);
+    }
+
+private:
+    /// Of a release, by the store: for as long as a release may take, or for `last_moment` only.
+    enum class confirmation : std::uint8_t { awaited, not_awaited };
+
+    void run_under(lease& held) {
+        held.check();
         const terminal tty;
         started_at_ = clock::now();
-        const auto environment = merge_environment(environment_for(*held), withheld());
-        supervisor watch{*held, terms_of_supervision(), signals_, tty, out_};
+        const auto environment = merge_environment(environment_for(held), withheld());
+        supervisor watch{held, terms_of_supervision(), signals_, tty, out_};
         auto child = spawn({arguments_.command, environment, signals_, tty});
         if (child.exec_error != 0) {
             report_not_started(child.exec_error);
-            report_.released = held->release();
             return;
         }
         report_.command = watch.run(std::move(child));
         report_.held = since(acquired_at_);
-        conclude(*held);
+        conclude(held);
     }
 
-private:
     /// How long a call bears with a store that cannot be reached before it is told, and made again.
     static constexpr std::chrono::seconds outage_patience{2};
     static constexpr clock::duration shortest_pause = milliseconds{50};
@@ -164,52 +179,49 @@ private:
         }
     }
 
-    [[nodiscard]] std::optional<lease> acquire() {
+    void acquire() {
         cancellation_watch watch{signals_};
-        auto held = wait_for_lock(watch.token());
+        wait_for_lock(watch.token());
         report_.waited = since(began_);
         if (const int signal = watch.finish()) {
-            leave_store();  // gives it back, should it have been granted at the last moment
-            held.reset();
+            give_back_unused(confirmation::not_awaited);  // granted at the last moment, perhaps
             report_.outcome = run_outcome::cancelled;
             report_.status = status_of_signal(signal);
             report_.message = fmt::format("stopped waiting for \"{}\"", arguments_.name);
-        } else if (!held) {
+        } else if (!held_) {
             report_.outcome = run_outcome::not_acquired;
             report_.status = to_status(exit_code::not_acquired);
             report_.message = describe_holders();
         } else {
-            report_.token = held->token();
-            report_.owner = held->owner();
+            report_.token = held_->token();
+            report_.owner = held_->owner();
         }
-        return held;
     }
 
     /// The wait covers everything from the start: opening the store, its outages, others' holds, and
     /// the look for an earlier run. A refusal ends it at once.
-    [[nodiscard]] std::optional<lease> wait_for_lock(const std::stop_token& stop) {
-        std::optional<lease> held;
+    void wait_for_lock(const std::stop_token& stop) {
         for (clock::duration pause = shortest_pause;; pause = std::min(2 * pause, longest_pause)) {
             try {
                 if (!store_) {
                     open(stop);
                 }
                 if (stop.stop_requested()) {
-                    return held;
+                    return;
                 }
-                if (held && !*held) {
-                    held.reset();  // lost before the command could run
+                if (held_ && !*held_) {
+                    held_.reset();  // lost before the command could run
                 }
-                if (!held) {
+                if (!held_) {
                     refuse_to_wait_for_ourselves();
-                    held = claim(*store_, arguments_, deadline_, stop);
+                    held_ = claim(*store_, arguments_, deadline_, stop);
                     acquired_at_ = clock::now();
                 }
-                if (held && once_ && !arguments_.again) {
+                if (held_ && once_ && !arguments_.again) {
                     earlier_ = once_->marker(time_to_look());
                 }
-                if (!held || *held || clock::now() >= deadline_) {
-                    return held;
+                if (!held_ || *held_ || clock::now() >= deadline_) {
+                    return;
                 }
             } catch (const std::system_error& error) {
                 report_.waited = since(began_);
@@ -429,11 +441,7 @@ private:
         const auto rest = arguments_.min_hold.value_or(milliseconds{0}) - since(acquired_at_);
         const bool lingers = rest > milliseconds{0} && !command.lost;
         if (last_seen.silent() && !lingers) {
-            const bool over = !held;
-            leave_store();
-            report_.released = over                       ? release_outcome::already_lost
-                               : is_left(arguments_.name) ? release_outcome::unknown
-                                                          : release_outcome::released;
+            report_.released = leave_store_with(held);
             return;
         }
         report_.released = lingers ? held.release_after(rest) : held.release();
@@ -446,6 +454,29 @@ private:
             command.loss_detail =
                 last_seen.revocation.empty() ? std::string{gone_from_store} : last_seen.revocation;
         }
+    }
+
+    /// Gives back a lock that is held, but not for a command that has run: that is concluded.
+    void give_back_unused(confirmation wanted) {
+        if (!held_ || report_.command) {
+            return;
+        }
+        const auto rest_of_lease = held_->remaining();
+        report_.token = held_->token();
+        report_.owner = held_->owner();
+        report_.released =
+            wanted == confirmation::awaited ? held_->release() : leave_store_with(*held_);
+        held_.reset();
+        find_reasons();
+        warn_of_unreleased(rest_of_lease);
+    }
+
+    [[nodiscard]] release_outcome leave_store_with(const lease& held) {
+        const bool over = !held;
+        leave_store();
+        return over                       ? release_outcome::already_lost
+               : is_left(arguments_.name) ? release_outcome::unknown
+                                          : release_outcome::released;
     }
 
     /// The client knows why the store did not do what was asked.
@@ -510,7 +541,13 @@ private:
                             marker->code == errc::outcome_unknown ? "was not confirmed" : "is missing",
                             describe_problem(*marker)));
         }
-        if (*report_.released == release_outcome::unknown && !command.lost) {
+        if (!command.lost) {
+            warn_of_unreleased(rest_of_lease);
+        }
+    }
+
+    void warn_of_unreleased(std::chrono::nanoseconds rest_of_lease) {
+        if (*report_.released == release_outcome::unknown) {
             const auto rest = std::chrono::ceil<std::chrono::seconds>(rest_of_lease);
             report_.warnings.push_back(
                 fmt::format("\"{}\" could not be released ({}); it ends by itself within {}",
@@ -550,6 +587,7 @@ private:
     signal_source signals_;
     const std::shared_ptr<lease_news> news_{std::make_shared<lease_news>(arguments_.name, out_)};
     std::unique_ptr<client> store_;
+    std::optional<lease> held_;
     bool left_store_{};
     /// What the store did not confirm at the end.
     std::vector<unreleased> left_;

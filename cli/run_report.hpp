@@ -35,6 +35,7 @@ struct run_report {
     std::optional<owner_id> owner;
     std::optional<lock_info> busy;
     std::optional<supervision_result> command;
+    /// Empty: the lock was not acquired.
     std::optional<release_outcome> released;
     /// Why it is unknown whether the lock was given back.
     failure release_problem;

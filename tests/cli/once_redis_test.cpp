@@ -9,6 +9,7 @@
 namespace holdfast::cli::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -66,6 +67,62 @@ TEST_F(once_on_redis, a_run_that_may_not_look_at_the_marker_does_not_run) {
     EXPECT_EQ(refused->wait(), 77);
     EXPECT_EQ(refused->output(), "");
     EXPECT_THAT(refused->errors(), HasSubstr("stock:7:once-per"));
+}
+
+/// The permission that is missing for the look at the marker is missing for the release, too.
+TEST_F(once_on_redis, a_lock_that_cannot_be_released_before_the_command_ran_is_told) {
+    const words keys{"~op*", "~{op*", "~holdfast_*"};
+    add_user("op", keys);
+    const auto refused = finish({"run", "op", "--once-per", "10s", "--", "echo", "RAN"}, as("op"));
+    EXPECT_EQ(refused->wait(), 77);
+    EXPECT_EQ(refused->output(), "");
+    EXPECT_THAT(refused->errors(),
+                AllOf(HasSubstr("cannot inspect \"op:once-per\""),
+                      HasSubstr("holdfast: \"op\" could not be released (a permission is missing: "),
+                      HasSubstr("; it ends by itself within 30s\n")));
+    EXPECT_EQ(server_.cli({"EXISTS", "op"}), "1");
+    server_.cli({"DEL", "op"});
+    const auto in_json =
+        finish({"run", "op", "--once-per", "10s", "--json", "--", "echo", "RAN"}, as("op"));
+    EXPECT_EQ(in_json->wait(), 77);
+    const auto report = parse(in_json->last_error_line());
+    EXPECT_EQ(report.at("outcome").as_string(), "failed");
+    EXPECT_EQ(report.at("released").as_string(), "unknown");
+    EXPECT_EQ(report.at("release_error").as_string(), "unauthorised");
+    EXPECT_FALSE(report.contains("marker"));
+    EXPECT_THAT(std::string{report.at("message").as_string()},
+                HasSubstr("; it ends by itself within 30s"));
+    server_.cli({"DEL", "op"});
+    const auto not_started = finish({"run", "op", "--json", "--", "/nonexistent/command"}, as("op"));
+    EXPECT_EQ(not_started->wait(), 127);
+    const auto second = parse(not_started->last_error_line());
+    EXPECT_EQ(second.at("release_error").as_string(), "unauthorised");
+    EXPECT_THAT(std::string{second.at("message").as_string()},
+                AllOf(HasSubstr("cannot execute"), HasSubstr("; it ends by itself within 30s")));
+}
+
+TEST_F(once_on_redis, a_lock_that_cannot_be_released_after_a_skip_is_told) {
+    add_user("cron", {"~*"});
+    add_user("op", {"~op*", "~{op*", "~holdfast_*", "~redisson_*once-per*"});
+    ASSERT_EQ(finish({"run", "op", "--once-per", "1h", "--", "true"}, as("cron"))->wait(), 0);
+    const auto skipped = finish({"run", "op", "--once-per", "1h", "--json", "--", "true"}, as("op"));
+    EXPECT_EQ(skipped->wait(), 0);
+    const auto report = parse(skipped->last_error_line());
+    EXPECT_EQ(report.at("outcome").as_string(), "skipped");
+    EXPECT_EQ(report.at("release_error").as_string(), "unauthorised");
+    EXPECT_THAT(std::string{report.at("message").as_string()},
+                AllOf(HasSubstr("already ran"), HasSubstr("\"op\" could not be released (")));
+}
+
+TEST_F(once_on_redis, a_lock_that_is_released_before_the_command_ran_is_said_to_be) {
+    add_user("reader", keys_of_the_lock());
+    const auto refused =
+        finish({"run", "stock:7", "--once-per", "1h", "--json", "--", "echo", "ran"}, as("reader"));
+    EXPECT_EQ(refused->wait(), 77);
+    const auto report = parse(refused->last_error_line());
+    EXPECT_EQ(report.at("released").as_string(), "released");
+    EXPECT_THAT(std::string{report.at("message").as_string()}, Not(HasSubstr("could not be released")));
+    EXPECT_EQ(server_.cli({"EXISTS", "stock:7"}), "0");
 }
 
 /// A run whose marker cannot be left may be repeated by another host within the period.

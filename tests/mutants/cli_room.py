@@ -42,6 +42,13 @@ MUTANTS = [
         "holdfast_cli_tests "
         "marker_on_redis.of_a_period_that_ends_while_the_server_is_away_is_not_claimed"),
     mutant(
+        "cli/run.cpp",
+        "        find_reasons();\n        warn_of_unreleased(rest_of_lease);\n",
+        "",
+        "A lock that cannot be released is told also when the command did not run.",
+        "holdfast_cli_tests "
+        "once_on_redis.a_lock_that_cannot_be_released_*"),
+    mutant(
         "cli/supervisor.cpp",
         "if (!has_group || one.group != group_in_proc_) {",
         "if (one.group != group_in_proc_) {",
