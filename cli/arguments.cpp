@@ -176,7 +176,7 @@ private:
     }
     const auto problem = problem_with(*find_option(given.command(), "--require"), required);
     if (!problem.empty()) {
-        refuse("HOLDFAST_REQUIRE: " + problem, given.command());
+        refuse("HOLDFAST_REQUIRE: " + without_addresses(problem, {required}), given.command());
     }
     return to_scope(required);
 }
@@ -315,14 +315,18 @@ void inherit_hold(check_arguments& check) {
     if (!token.empty()) {
         const auto value = parse_number(token);
         if (!value) {
-            refuse(fmt::format("HOLDFAST_TOKEN: \"{}\" is no token; it is a number", token), "check");
+            refuse(
+                without_addresses(
+                    fmt::format("HOLDFAST_TOKEN: \"{}\" is no token; it is a number", token), {token}),
+                "check");
         }
         check.token = fencing_token{*value};
     }
     if (!owner.empty()) {
         check.owner = owner_id::parse(owner);
         if (!check.owner) {
-            refuse(fmt::format("HOLDFAST_OWNER: \"{}\" is no owner", owner), "check");
+            refuse(without_addresses(fmt::format("HOLDFAST_OWNER: \"{}\" is no owner", owner), {owner}),
+                   "check");
         }
     }
 }
@@ -335,6 +339,9 @@ void inherit_hold(check_arguments& check) {
     check.json = given.has("--json");
     check.level = level(given);
     const auto inherited_name = inherited("HOLDFAST_NAME");
+    if (looks_like_store(inherited_name)) {
+        refuse("HOLDFAST_NAME: a store's address is no name of a lock", "check");
+    }
     check.name = given.arguments().empty() ? inherited_name : only_name(given);
     if (check.name.empty()) {
         refuse("which lock? write holdfast check NAME, or call it inside holdfast run", "check");

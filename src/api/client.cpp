@@ -56,8 +56,10 @@ using namespace std::chrono_literals;
             return reach;
         }
     }
-    failure{errc::bad_configuration, "write process, host or fleet"}.raise("HOLDFAST_REQUIRE is " +
-                                                                           core::quote_name(wanted));
+    // An address, which was meant for HOLDFAST_STORE, may hold a password.
+    const bool may_be_address = wanted.find_first_of(":@") != std::string::npos;
+    failure{errc::bad_configuration, "write process, host or fleet"}.raise(
+        "HOLDFAST_REQUIRE is " + (may_be_address ? "\"...\"" : core::quote_name(wanted)));
 }
 
 /// Where no thread or timer can be had, the system says so in its own codes.

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include <map>
 #include <sstream>
 
 #include "fixture.hpp"
@@ -8,6 +9,7 @@ namespace holdfast::cli::testing {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 struct misuse {
     const char* name;
@@ -135,6 +137,32 @@ TEST_F(configuration, an_empty_variable_does_not_matter_where_an_option_says_it)
     program listed{{"/usr/bin/env", "HOLDFAST_STORE=", program_path(), "list", "--store", store()},
                    {.input = ""}};
     EXPECT_EQ(listed.wait(), 0);
+}
+
+TEST_F(configuration, a_variable_that_holds_an_address_by_mistake_is_not_repeated) {
+    const std::string address{"redis://u:SEKRET@h"};
+    const std::vector<std::pair<std::string, words>> cases{
+        {"HOLDFAST_REQUIRE", {"list"}},
+        {"HOLDFAST_REQUIRE", {"run", "job", "--", "true"}},
+        {"HOLDFAST_TOKEN", {"check"}},
+        {"HOLDFAST_OWNER", {"check"}},
+        {"HOLDFAST_NAME", {"check", "--token", "1"}},
+        {"HOLDFAST_NAME", {"check", "other"}},
+        {"HOLDFAST_OWNERS", {"run", "job", "--", "true"}},
+        {"HOLDFAST_REDIS_USER", {"list"}},
+    };
+    for (auto [variable, arguments] : cases) {
+        SCOPED_TRACE(variable + " of " + arguments.front());
+        std::map<std::string, std::string> variables{{"HOLDFAST_NAME", "job"}};
+        variables[variable] = address;
+        const auto said = finish(arguments, {.environment = variables});
+        EXPECT_THAT(said->output() + said->errors(), Not(HasSubstr("SEKRET")));
+        arguments.insert(arguments.begin() + 1, "--json");
+        const auto as_json = finish(arguments, {.environment = variables});
+        EXPECT_THAT(as_json->output() + as_json->errors(), Not(HasSubstr("SEKRET")));
+    }
+    const auto refused = finish({"list"}, {.environment = {{"HOLDFAST_REQUIRE", address}}});
+    EXPECT_THAT(refused->errors(), HasSubstr("HOLDFAST_REQUIRE: \"...\" is none of"));
 }
 
 TEST_F(configuration, a_ttl_the_store_cannot_keep_gives_64) {

@@ -279,6 +279,13 @@ TEST(address_test, what_the_environment_requires_counts_even_if_the_program_requ
     ASSERT_EQ(unsetenv("HOLDFAST_REQUIRE"), 0);
 }
 
+TEST(address_test, an_address_that_the_environment_requires_by_mistake_is_not_repeated) {
+    ASSERT_EQ(setenv("HOLDFAST_REQUIRE", "redis://u:SEKRET@h", 1), 0);
+    const auto text = error_text_of([] { client("memory:"); });
+    unsetenv("HOLDFAST_REQUIRE");
+    EXPECT_EQ(text, "HOLDFAST_REQUIRE is \"...\": write process, host or fleet: bad configuration");
+}
+
 TEST(address_test, a_store_that_keeps_out_less_than_required_is_refused) {
     const auto directory =
         std::filesystem::temp_directory_path() / owner_id::random_client().client_text();
