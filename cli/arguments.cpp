@@ -12,6 +12,7 @@
 
 #include "command_table.hpp"
 #include "duration.hpp"
+#include "ending.hpp"
 #include "exit_code.hpp"
 #include "once_per.hpp"
 #include "secrets.hpp"
@@ -22,10 +23,22 @@ namespace {
 
 using std::chrono::milliseconds;
 
-[[noreturn]] void refuse(const std::string& problem, const std::string& command = {}) {
+[[nodiscard]] std::string with_hint(const std::string& problem, const std::string& command) {
     const auto where =
         command.empty() ? std::string{"holdfast --help"} : fmt::format("holdfast {} --help", command);
-    throw stop_program{exit_code::usage, fmt::format("{} (see {})", problem, where)};
+    return fmt::format("{} (see {})", problem, where);
+}
+
+[[noreturn]] void refuse(const std::string& problem, const std::string& command = {}) {
+    throw stop_program{exit_code::usage, with_hint(problem, command)};
+}
+
+/// The command line is right: whoever set the variable has to change something. A value that is a
+/// store's address, which may hold a password, is not repeated.
+[[noreturn]] void refuse_variable(const std::string& problem, const std::string& value,
+                                  const std::string& command) {
+    throw stop_program{exit_code::configuration,
+                       with_hint(without_addresses(problem, {value}), command)};
 }
 
 /// Empty when it is not set, and refused when it is set but empty: a script whose own variable was not
@@ -176,7 +189,7 @@ private:
     }
     const auto problem = problem_with(*find_option(given.command(), "--require"), required);
     if (!problem.empty()) {
-        refuse("HOLDFAST_REQUIRE: " + without_addresses(problem, {required}), given.command());
+        refuse_variable("HOLDFAST_REQUIRE: " + problem, required, given.command());
     }
     return to_scope(required);
 }
@@ -241,6 +254,7 @@ void check_run(const given_options& given, const run_arguments& run) {
             refuse(text, "run");
         }
     }
+    static_cast<void>(make_ending_terms(run.ttl, run.grace, run.max_hold));  // or else it is refused
 }
 
 [[nodiscard]] run_arguments make_run(const given_options& given, std::vector<std::string> command,
@@ -315,18 +329,15 @@ void inherit_hold(check_arguments& check) {
     if (!token.empty()) {
         const auto value = parse_number(token);
         if (!value) {
-            refuse(
-                without_addresses(
-                    fmt::format("HOLDFAST_TOKEN: \"{}\" is no token; it is a number", token), {token}),
-                "check");
+            refuse_variable(fmt::format("HOLDFAST_TOKEN: \"{}\" is no token; it is a number", token),
+                            token, "check");
         }
         check.token = fencing_token{*value};
     }
     if (!owner.empty()) {
         check.owner = owner_id::parse(owner);
         if (!check.owner) {
-            refuse(without_addresses(fmt::format("HOLDFAST_OWNER: \"{}\" is no owner", owner), {owner}),
-                   "check");
+            refuse_variable(fmt::format("HOLDFAST_OWNER: \"{}\" is no owner", owner), owner, "check");
         }
     }
 }
@@ -340,7 +351,8 @@ void inherit_hold(check_arguments& check) {
     check.level = level(given);
     const auto inherited_name = inherited("HOLDFAST_NAME");
     if (looks_like_store(inherited_name)) {
-        refuse("HOLDFAST_NAME: a store's address is no name of a lock", "check");
+        refuse_variable("HOLDFAST_NAME: a store's address is no name of a lock", inherited_name,
+                        "check");
     }
     check.name = given.arguments().empty() ? inherited_name : only_name(given);
     if (check.name.empty()) {

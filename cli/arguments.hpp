@@ -101,7 +101,8 @@ using command_line =
                  release_arguments, check_arguments, doctor_arguments>;
 
 /// Understands the command line and the environment variables that stand in for its options.
-/// Throws `stop_program` with `exit_code::usage` and a line that says what to write instead.
+/// Throws `stop_program` with `exit_code::usage`, or `exit_code::configuration` for a variable, and a
+/// line that says what to write instead.
 [[nodiscard]] command_line parse_arguments(std::vector<std::string> words);
 
 /// Whether these words ask for JSON, even if they make no sense otherwise.

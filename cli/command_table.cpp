@@ -130,7 +130,8 @@ constexpr std::array exits{
     exit_entry{exit_code::lost, "the lock was lost; for check: it is not held any more"},
     exit_entry{exit_code::unauthorised, "not authorised"},
     exit_entry{exit_code::configuration,
-               "bad configuration, or the store does not give a required guarantee"},
+               "bad configuration, also in an environment variable, or the store does not give a "
+               "required guarantee"},
     exit_entry{exit_code::not_executable, "for run: the command cannot be executed"},
     exit_entry{exit_code::not_found, "for run: the command was not found"},
 };

@@ -18,7 +18,7 @@ constexpr milliseconds shortest_slack{50};
 constexpr milliseconds longest_slack{1'000};
 
 [[noreturn]] void refuse(const std::string& problem) {
-    throw stop_program{exit_code::configuration, problem};
+    throw stop_program{exit_code::usage, problem};
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ struct ending_terms {
 /// A quarter of the longest that a hold lasts without renewal, or at all; at most ten seconds.
 [[nodiscard]] std::chrono::milliseconds default_grace(std::chrono::milliseconds hold) noexcept;
 
-/// The terms for a ttl. Throws `stop_program` with `exit_code::configuration` when the grace does not
+/// The terms for a ttl. Throws `stop_program` with `exit_code::usage` when the grace does not
 /// fit: a renewal is only tried a third into the ttl, and one that fails should be tried again before
 /// the command is told to end.
 [[nodiscard]] ending_terms make_ending_terms(std::chrono::milliseconds ttl,

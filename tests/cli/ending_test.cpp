@@ -57,13 +57,13 @@ TEST(ending, kill_is_due_at_once_when_the_lease_is_over) {
 
 TEST(ending, a_grace_that_does_not_fit_the_ttl_is_refused) {
     EXPECT_EQ(refused_with(30s, 14s), exit_code::success);
-    EXPECT_EQ(refused_with(30s, 15s), exit_code::configuration);
+    EXPECT_EQ(refused_with(30s, 15s), exit_code::usage);
     EXPECT_EQ(refused_with(1s, 400ms), exit_code::success);
-    EXPECT_EQ(refused_with(1s, 401ms), exit_code::configuration);
+    EXPECT_EQ(refused_with(1s, 401ms), exit_code::usage);
 }
 
 TEST(ending, a_max_hold_without_time_for_the_command_is_refused) {
-    EXPECT_EQ(refused_with(30s, 5s, 6s), exit_code::configuration);
+    EXPECT_EQ(refused_with(30s, 5s, 6s), exit_code::usage);
     EXPECT_EQ(refused_with(30s, 5s, 7s), exit_code::success);
 }
 

@@ -86,6 +86,11 @@ INSTANTIATE_TEST_SUITE_P(
         misuse{"min_over_max",
                {"run", "job", "--min-hold", "2h", "--max-hold", "1h", "--", "true"},
                "--min-hold"},
+        misuse{"grace_over_ttl", {"run", "job", "--grace", "20s", "--", "true"}, "use --ttl 50s"},
+        misuse{"max_hold_without_time",
+               {"run", "job", "--max-hold", "10ms", "--", "true"},
+               "--max-hold 10ms leaves the command no time"},
+        misuse{"ttl_out_of_range", {"run", "job", "--ttl", "1ms", "--", "true"}, "out of range"},
         misuse{"on_lost", {"run", "job", "--on-lost", "cry", "--", "true"}, "term, kill, ignore"},
         misuse{"grace_without_term",
                {"run", "job", "--on-lost", "kill", "--grace", "1s", "--", "true"},
@@ -103,15 +108,15 @@ INSTANTIATE_TEST_SUITE_P(
 
 class configuration : public cli_test {};
 
-TEST_F(configuration, a_grace_that_does_not_fit_the_ttl_gives_78_and_says_what_would) {
+TEST_F(configuration, a_grace_that_does_not_fit_the_ttl_gives_64_and_says_what_would) {
     const auto refused = finish({"run", "job", "--ttl", "30s", "--grace", "20s", "--", "true"});
-    EXPECT_EQ(refused->wait(), 78);
+    EXPECT_EQ(refused->wait(), 64);
     EXPECT_THAT(refused->errors(), HasSubstr("use --ttl 50s"));
     EXPECT_EQ(finish({"run", "job", "--ttl", "50s", "--grace", "20s", "--", "true"})->wait(), 0);
 }
 
-TEST_F(configuration, a_max_hold_shorter_than_the_end_gives_78) {
-    EXPECT_EQ(finish({"run", "job", "--max-hold", "1s", "--grace", "1s", "--", "true"})->wait(), 78);
+TEST_F(configuration, a_max_hold_shorter_than_the_end_gives_64) {
+    EXPECT_EQ(finish({"run", "job", "--max-hold", "1s", "--grace", "1s", "--", "true"})->wait(), 64);
 }
 
 TEST_F(configuration, a_short_max_hold_needs_no_other_option) {
@@ -130,6 +135,20 @@ TEST_F(configuration, a_variable_that_is_set_but_empty_is_refused_with_78) {
             EXPECT_EQ(refused.wait(), 78);
             EXPECT_THAT(refused.errors(), HasSubstr(std::string{variable} + " is set, but empty"));
         }
+    }
+}
+
+TEST_F(configuration, a_variable_with_a_wrong_value_is_refused_with_78) {
+    const std::vector<std::pair<std::string, words>> cases{
+        {"HOLDFAST_REQUIRE", {"list"}},
+        {"HOLDFAST_REQUIRE", {"run", "a", "--", "b"}},
+        {"HOLDFAST_TOKEN", {"check"}},
+        {"HOLDFAST_OWNER", {"check"}}};
+    for (const auto& [variable, arguments] : cases) {
+        std::map<std::string, std::string> variables{{"HOLDFAST_NAME", "job"}, {variable, "foo"}};
+        const auto refused = finish(arguments, {.environment = variables});
+        EXPECT_EQ(refused->wait(), 78) << variable;
+        EXPECT_THAT(refused->errors(), HasSubstr(variable + ": \"foo\" is no"));
     }
 }
 
