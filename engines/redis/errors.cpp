@@ -103,16 +103,28 @@ constexpr std::array meanings{
     return (missing.empty() ? "" : ", " + missing) + "; docs/redis.md has the ACL line";
 }
 
-/// In Redisson's layout a semaphore and a latch are strings, which stay when nobody uses them any more.
+/// What to do about a name that is in use for something else. In Redisson's layout a semaphore and a
+/// latch are strings, which stay when nobody uses them any more, and a lock is a hash. Anything else is
+/// not a lock of any kind.
 [[nodiscard]] std::string remark_on(const value& error) {
     if (error.error_code() != "WRONGKIND") {
         return {};
     }
-    const bool may_be_ours = error.text.ends_with("holds a string");
-    return std::string{may_be_ours
-                           ? ", as semaphores (--permits) and latches do, also while nobody uses them"
-                           : ""} +
-           "; use it in the same way, which holdfast inspect shows, or take another name";
+    const auto says = [&](std::string_view words) {
+        return error.text.find(words) != std::string::npos;
+    };
+    const bool string = error.text.ends_with("holds a string");
+    if (string || error.text.ends_with("holds a hash")) {
+        return std::string{string ? ", as semaphores (--permits) and latches do, also while nobody "
+                                    "uses them"
+                                  : ", as locks do"} +
+               "; if holdfast inspect shows one, use it in the same way; else take another name, or "
+               "remove it";
+    }
+    if (says("holds a ") || says("holds no ") || says("its hash has ")) {
+        return "; take another name, or remove it";
+    }
+    return "; use it in the same way, which holdfast inspect shows, or take another name";
 }
 
 }  // namespace

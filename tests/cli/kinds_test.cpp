@@ -10,6 +10,7 @@ namespace holdfast::cli::testing {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class kinds : public cli_test {
 protected:
@@ -123,6 +124,33 @@ TEST_F(kinds, what_is_no_lock_is_refused_at_once) {
     EXPECT_EQ(finish(run_script("job", {}, "true"), on_server())->wait(), 78);
     EXPECT_EQ(finish(run_script("job", {"--shared"}, "true"), on_server())->wait(), 78);
     EXPECT_EQ(finish(run_script("other", {"--shared"}, "true"), on_server())->wait(), 78);
+}
+
+TEST_F(kinds, what_is_no_lock_is_not_to_be_used_in_the_same_way) {
+    server_.cli({"XADD", "stream", "*", "a", "b"});
+    server_.cli({"RPUSH", "list", "a"});
+    server_.cli({"HSET", "hash", "colour", "blue"});
+    for (const std::string name : {"stream", "list", "hash"}) {
+        for (const auto& options : {words{}, words{"--shared"}}) {
+            const auto refused = finish(run_script(name, options, "true"), on_server());
+            EXPECT_EQ(refused->wait(), 78);
+            EXPECT_THAT(refused->errors(), HasSubstr("; take another name, or remove it"));
+            EXPECT_THAT(refused->errors(), Not(HasSubstr("inspect")));
+        }
+    }
+    const auto as_permits = finish(run_script("list", {"--permits", "2"}, "true"), on_server());
+    EXPECT_THAT(as_permits->errors(), HasSubstr("; take another name, or remove it"));
+    // These may be locks of another kind, or not.
+    server_.cli({"SET", "text", "x"});
+    const std::string else_advice{
+        "if holdfast inspect shows one, use it in the same way; else take another name, or remove it"};
+    EXPECT_THAT(finish(run_script("text", {}, "true"), on_server())->errors(), HasSubstr(else_advice));
+    EXPECT_THAT(finish(run_script("hash", {"--permits", "2"}, "true"), on_server())->errors(),
+                HasSubstr(else_advice));
+    // This is one.
+    const auto semaphore = holder({"--permits", "3"});
+    EXPECT_THAT(finish(run_script("job", {"--permits", "2"}, "true"), on_server())->errors(),
+                HasSubstr("; use it in the same way, which holdfast inspect shows"));
 }
 
 }  // namespace
