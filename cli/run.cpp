@@ -385,8 +385,9 @@ private:
         return told;
     }
 
-    /// Leaves the marker. A store that does not answer (a fail-over, a restart) is waited for: while we
-    /// have the lock nobody else runs the command, and then the marker must be there.
+    /// Leaves the marker. A store that does not answer (a fail-over, a restart), or refuses for a while
+    /// (a slot that moves), is waited for: while we have the lock nobody else runs the command, and
+    /// then the marker must be there.
     void remember_run(const lease& held, sighting& last_seen) {
         keep_trying_to_leave_marker(held, last_seen);
         if (report_.marker_problem && *report_.marker_problem && !once_->counts(started_at_)) {
@@ -402,7 +403,7 @@ private:
             report_.marker_problem = leave_marker(last_seen);
             if (told && !report_.marker_problem) {
                 report_.marker_problem =
-                    failure{errc::lost, "the lock ended before the store was back"};
+                    failure{errc::lost, "the lock ended before the marker could be left"};
             }
             const bool passing = report_.marker_problem && *report_.marker_problem &&
                                  is_passing(make_error_code(report_.marker_problem->code));
@@ -410,7 +411,11 @@ private:
                 return;
             }
             if (!std::exchange(told, true)) {
-                out_.say("the store does not answer; waiting for it, to leave the --once-per marker");
+                out_.say(
+                    fmt::format("the --once-per marker of \"{}\" cannot be left yet ({}); trying again "
+                                "for up to {}",
+                                arguments_.name, describe_problem(*report_.marker_problem),
+                                format_duration(patience)));
             }
             ::pollfd signals{signals_.readable(), POLLIN, 0};
             static_cast<void>(::poll(&signals, 1, pause_ms));

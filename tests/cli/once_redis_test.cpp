@@ -167,7 +167,7 @@ TEST_F(marker_on_redis, waits_for_a_server_that_does_not_answer_when_the_command
     const auto running = start_job({"--json"});
     server_.pause();
     running->close_input();
-    running->wait_for_errors("waiting for it, to leave the --once-per marker");
+    running->wait_for_errors("the --once-per marker of \"job\" cannot be left yet (");
     for (const int passing : {SIGCHLD, SIGWINCH, SIGCONT, SIGUSR1}) {
         running->signal(passing);
     }
@@ -301,7 +301,10 @@ TEST_F(marker_in_cluster, a_marker_whose_slot_moves_is_waited_for_at_the_start_a
     cluster.begin_migration(slot, cluster.node_without_slot(slot));
     const auto unmarked =
         start(run_script("job", {"--once-per", "1h", "--again", "--json"}, "true"), on_cluster);
-    unmarked->wait_for_errors("waiting for it, to leave the --once-per marker");
+    unmarked->wait_for_errors("the --once-per marker of \"job\" cannot be left yet (");
+    // It did answer.
+    unmarked->wait_for_errors("the slot is being moved to another server");
+    EXPECT_THAT(unmarked->errors(), Not(HasSubstr("does not answer")));
     unmarked->signal(SIGTERM);
     EXPECT_EQ(unmarked->wait(), 0);
     const auto report = parse(unmarked->last_error_line());
