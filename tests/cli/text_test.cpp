@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "card.hpp"
 #include "secrets.hpp"
 
 namespace holdfast::cli {
@@ -67,6 +68,18 @@ TEST(text, a_holder_of_another_library_is_shown_with_what_is_known_of_it) {
               "\"stock\" is held by 9f0c1e52-7d1b-4c54-9c0a-5f6e7d8c9b0a:47, no card");
     held.holders[0].since = now - std::chrono::seconds{5};
     EXPECT_NE(describe_busy(held, now).find(", no card since "), std::string::npos);
+}
+
+/// The start is a reading of the holder's clock.
+TEST(text, a_holder_whose_clock_is_ahead_has_not_held_it_for_less_than_nothing) {
+    holder_info ahead;
+    const auto now = std::chrono::system_clock::now();
+    ahead.since = now + std::chrono::hours{5};
+    lock_info held;
+    held.name = "stock";
+    held.holders = {ahead};
+    EXPECT_NE(describe_busy(held, now).find(", for 0s"), std::string::npos);
+    EXPECT_NE(format_card(held, ahead, now).find(", for 0s\n"), std::string::npos);
 }
 
 TEST(text, what_is_not_utf8_is_found) {
