@@ -43,6 +43,10 @@ struct level_names {
     return fmt::format("{:<8} {}\n", names_of(one.level).text, printable(where + one.text));
 }
 
+[[nodiscard]] std::string describe_reach(const client& store) {
+    return fmt::format("{}: excludes {}", store.store(), store.promises().reach_text);
+}
+
 [[nodiscard]] boost::json::object to_json(const finding& one) {
     return {{"level", names_of(one.level).json},
             {"server", to_json_text(one.server)},
@@ -54,8 +58,9 @@ struct level_names {
 int doctor(const doctor_arguments& arguments) {
     time_limit limit{arguments.store.timeout, time_limit::request::looks, format_of(arguments)};
     const auto store = open_store(arguments.store);
-    const auto findings = store->examine();
+    auto findings = store->examine();
     limit.finish();
+    findings.insert(findings.begin(), finding{finding::severity::fact, {}, describe_reach(*store)});
     const auto warnings = std::count_if(findings.begin(), findings.end(), warns);
     const auto status = to_status(warnings == 0 ? exit_code::success : exit_code::configuration);
     if (arguments.json) {
@@ -76,8 +81,7 @@ int doctor(const doctor_arguments& arguments) {
         print_json(STDOUT_FILENO, object);
         return status;
     }
-    auto text = fmt::format("{:<8} {}: excludes {}\n", "ok", printable(store->store()),
-                            printable(store->promises().reach_text));
+    std::string text;
     for (const auto& one : findings) {
         text += to_text(one);
     }

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <fstream>
 #include <support/redis_servers.hpp>
 
@@ -325,6 +326,20 @@ TEST_F(looking, accepts_what_the_documentation_accepts) {
     EXPECT_EQ(ask("quorum:?restart_grace=1m " + at(server), {"doctor"}).status, 0);
     server.cli({"CONFIG", "SET", "appendfsync", "no"});
     EXPECT_EQ(ask(at(server), {"doctor"}).status, 78);
+}
+
+TEST_F(looking, finds_as_much_in_json_as_in_text) {
+    const redis_server server;
+    const auto text = ask(at(server), {"doctor"}).output;
+    const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+    const auto object = parse(ask(at(server), {"doctor", "--json"}).output);
+    const auto& findings = object.at("findings").as_array();
+    EXPECT_EQ(findings.size(), lines) << text;
+    EXPECT_THAT(std::string{object.at("message").as_string()},
+                HasSubstr(" of " + std::to_string(lines) + " findings "));
+    for (const auto& each : findings) {
+        EXPECT_THAT(text, HasSubstr(std::string{each.at("text").as_string()} + "\n"));
+    }
 }
 
 TEST_F(looking, warns_of_tls_that_believes_everybody) {
