@@ -39,7 +39,7 @@ registry& registered() {
 [[nodiscard]] std::string known_schemes() {
     std::string known;
     for (const auto& one : builtin_engines()) {
-        known += (known.empty() ? "" : ", ") + std::string{one.scheme} + ":";
+        known += (known.empty() ? "" : ", ") + std::string{one.scheme};
     }
     return known;
 }

@@ -238,6 +238,14 @@ TEST_F(configuration, check_of_another_lock_inside_run_says_which_lock_is_held) 
                 ::testing::HasSubstr("this command runs under \"job\", not under \"other\""));
 }
 
+TEST_F(configuration, the_list_of_known_schemes_has_no_colon_too_many) {
+    for (const char* store : {"nosuch:x", "nonsense"}) {
+        const auto refused = finish({"list", "--store", store});
+        EXPECT_THAT(refused->errors(), HasSubstr(", quorum: bad configuration")) << store;
+        EXPECT_THAT(refused->errors(), Not(HasSubstr("::")));
+    }
+}
+
 TEST_F(configuration, a_store_without_a_scheme_is_answered_with_the_right_form) {
     const std::vector<std::pair<std::string, std::string>> stores{
         {"127.0.0.1:6379", "redis://127.0.0.1:6379"},
