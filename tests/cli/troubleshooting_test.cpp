@@ -314,8 +314,7 @@ const std::map<std::string, production>& productions() {
         {"the server is busy with somebody's script; …",
          [](stage& on) {
              redis_server server{{.arguments = {"--busy-reply-threshold", "20"}}};
-             const auto looping = server.connect();
-             looping.send({"EVAL", "while true do end", "0"});
+             const std::jthread looping{[&] { server.ask({"EVAL", "while true do end", "0"}); }};
              wait_until("the server is busy", [&] {
                  return server.ask({"GET", "x"}).text.starts_with("BUSY");
              });
