@@ -132,6 +132,24 @@ void refuse_transaction(const database& connection, std::string_view what) {
     }
 }
 
+void confirm_transaction(const database& connection, std::string_view what) {
+    if (!after_a_change([&] { return connection.in_transaction(); })) {
+        refuse(errc::invalid_argument,
+               std::string{what} +
+                   " outside of a transaction: the one before had ended unnoticed, by an error or a "
+                   "reset of the connection, and what the guard wrote is in effect; begin a new one");
+    }
+}
+
+void confirm_no_transaction(const database& connection, std::string_view what) {
+    if (after_a_change([&] { return connection.in_transaction(); })) {
+        refuse(errc::invalid_argument,
+               std::string{what} +
+                   " inside a transaction, which an earlier statement had begun before it failed: "
+                   "others do not see it before the commit; roll back first");
+    }
+}
+
 void before_creating_table(const database& connection) {
     if (connection.speaks() == dialect::mysql) {
         refuse_transaction(connection, "create_table");

@@ -31,6 +31,10 @@ void check_terms(const once_terms& terms, std::string_view guard);
 /// For a check that is worth nothing unless the write is committed with it.
 void require_transaction(const database& connection, std::string_view what);
 void refuse_transaction(const database& connection, std::string_view what);
+/// The same once more after `what` has changed something. MySQL's client library may have shown the
+/// status of a transaction that had ended unnoticed; the answer to the change has brought the true one.
+void confirm_transaction(const database& connection, std::string_view what);
+void confirm_no_transaction(const database& connection, std::string_view what);
 /// Refuses, in a transaction, what would end it.
 void before_creating_table(const database& connection);
 

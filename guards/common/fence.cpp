@@ -62,12 +62,16 @@ void fence::create_table() {
 
 admission fence::admit(std::string_view resource, fencing_token token) {
     detail::require_transaction(database_, "fence::admit");
-    return raise(resource, token);
+    const auto verdict = raise(resource, token);
+    detail::confirm_transaction(database_, "fence::admit");
+    return verdict;
 }
 
 admission fence::announce(std::string_view resource, fencing_token token) {
     detail::refuse_transaction(database_, "fence::announce");
-    return raise(resource, token);
+    const auto verdict = raise(resource, token);
+    detail::confirm_no_transaction(database_, "fence::announce");
+    return verdict;
 }
 
 admission fence::raise(std::string_view resource, fencing_token token) {

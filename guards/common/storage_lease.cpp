@@ -125,7 +125,9 @@ contest storage_lease::advance(std::string_view key, lease_sequence seen) {
     if (whose_ == ownership::ours && seen == lease_sequence{}) {
         database_.run(begin_, std::span{parameters}.first(1));
     }
-    return run(advance_, parameters).changed == 1 ? contest::won : contest::lost;
+    const auto changed = run(advance_, parameters).changed;
+    detail::confirm_transaction(database_, "storage_lease::advance");
+    return changed == 1 ? contest::won : contest::lost;
 }
 
 }  // namespace holdfast::guard

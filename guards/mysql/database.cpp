@@ -119,7 +119,24 @@ bool mysql_database::in_transaction() const {
     if (::mysql_get_socket(connection_) == MARIADB_INVALID_SOCKET && ::mysql_ping(connection_) != 0) {
         fail();
     }
+    if (!status_is_current_ || ::mysql_errno(connection_) != 0) {
+        ask_for_status();
+    }
     return has_transaction(*connection_);
+}
+
+/// An error does not carry the server's status, and may have ended the transaction (a deadlock, a
+/// CREATE TABLE that commits and then fails). An OK does. Not a ping: of its answer the client library
+/// does not read the status.
+void mysql_database::ask_for_status() const {
+    constexpr std::string_view nothing = "DO 0";
+    if (::mysql_real_query(connection_, nothing.data(), nothing.size()) == 0) {
+        return;
+    }
+    const auto code = code_of(::mysql_errno(connection_));
+    // Whatever the caller wants to send has not been sent.
+    detail::raise_refusal(code == errc::outcome_unknown ? errc::store_unavailable : code,
+                          ::mysql_error(connection_), "guard on mysql");
 }
 
 /// As one text: a prepared statement would be one more round trip for its preparation, and one for its
@@ -129,9 +146,11 @@ answer mysql_database::run(std::string_view statement, std::span<const parameter
     const auto text = filled_in(statement, parameters);
     const bool had_transaction = has_transaction(*connection_);
     const auto session = ::mysql_thread_id(connection_);
+    status_is_current_ = false;
     refuse_too_long(text);
     refuse_several(text);
     auto said = execute(text);
+    status_is_current_ = true;
     // Where the user wants that the client library connects again by itself, it may have done so.
     if (had_transaction && ::mysql_thread_id(connection_) != session) {
         failure{errc::outcome_unknown, "the connection was made anew, and the transaction is gone"}

@@ -1,6 +1,12 @@
 #include <array>
+#include <functional>
+#include <future>
 #include <memory>
 #include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include <support/mariadb_server.hpp>
 #include <support/server_process.hpp>
 
@@ -41,6 +47,7 @@ public:
     database& guarded() override { return guarded_; }
     /// Leaves the result unread.
     void ask(const std::string& sql) { ::mysql_query(handle_.get(), sql.c_str()); }
+    [[nodiscard]] MYSQL* handle() const { return handle_.get(); }
     [[nodiscard]] unsigned long number() const { return ::mysql_thread_id(handle_.get()); }
 
 private:
@@ -296,6 +303,152 @@ TEST_F(mysql_guards, a_lock_timeout_is_busy) {
     old_->execute("SET innodb_lock_wait_timeout = 0");
     EXPECT_EQ(error_of([&] { return fence{old_db()}.announce("stock", {33}); }), errc::busy);
     fresh_->execute("ROLLBACK");
+}
+
+/// A statement that fails may have ended the transaction, and the client library is not told.
+class mysql_lost_transaction : public sql_guards {
+protected:
+    using operation = std::pair<std::string, std::function<void(database&)>>;
+
+    [[nodiscard]] MYSQL* handle() const { return dynamic_cast<mysql_session&>(*old_).handle(); }
+
+    [[nodiscard]] static std::vector<operation> guards_that_need_a_transaction() {
+        return {{"admit", [](database& on) { static_cast<void>(fence{on}.admit("stock", {7})); }},
+                {"advance",
+                 [](database& on) { static_cast<void>(storage_lease{on}.advance("stock", {0})); }}};
+    }
+
+    /// `old` has begun a transaction, and its `last_statement`, on row 2, is the deadlock's victim.
+    template <class Statement>
+    void be_the_victim(Statement last_statement) {
+        fresh_->execute("DELETE FROM product_stock");
+        fresh_->execute("INSERT INTO product_stock VALUES (1, 100, 0), (2, 100, 0)");
+        old_->execute("BEGIN");
+        old_->execute("UPDATE product_stock SET stock = 99 WHERE id = 1");
+        fresh_->execute("BEGIN");
+        fresh_->execute("UPDATE product_stock SET stock = 98 WHERE id = 2");
+        // The one that has written less is the victim.
+        fresh_->execute("INSERT INTO product_stock SELECT seq, 100, 0 FROM seq_10_to_50");
+        auto other = std::async(std::launch::async, [&] {
+            fresh_->execute("UPDATE product_stock SET stock = 98 WHERE id = 1");
+        });
+        testing_support::wait_until("the other one waits", [&] { return somebody_waits(*observer_); });
+        last_statement("UPDATE product_stock SET stock = 99 WHERE id = 2");
+        EXPECT_NO_THROW(other.get());
+        fresh_->execute("ROLLBACK");
+    }
+
+    void expect_refused(const std::function<void()>& lose) {
+        for (const auto& [name, ask] : guards_that_need_a_transaction()) {
+            SCOPED_TRACE(name);
+            lose();
+            EXPECT_EQ(error_of([&] { return ask(old_db()), 0; }), errc::invalid_argument);
+        }
+    }
+
+    void expect_nothing_written() {
+        EXPECT_EQ(fence{fresh_db()}.newest("stock"), fencing_token{0});
+        EXPECT_EQ(storage_lease{fresh_db()}.read("stock"), lease_sequence{0});
+    }
+
+    std::unique_ptr<sql_session> observer_{open_session()};
+};
+
+TEST_F(mysql_lost_transaction, after_a_deadlock_nobody_is_admitted) {
+    expect_refused([&] {
+        be_the_victim([&](const std::string& sql) {
+            EXPECT_EQ(error_of([&] { return old_db().run(sql, {}); }), errc::busy);
+        });
+    });
+    expect_nothing_written();
+}
+
+TEST_F(mysql_lost_transaction, after_a_deadlock_of_a_statement_of_the_users_nobody_is_admitted) {
+    expect_refused([&] {
+        be_the_victim([&](const std::string& sql) {
+            EXPECT_NE(::mysql_query(handle(), sql.c_str()), 0) << "a deadlock";
+        });
+    });
+    expect_nothing_written();
+}
+
+TEST_F(mysql_lost_transaction, after_a_statement_that_committed_and_failed_nobody_is_admitted) {
+    const std::string create = "CREATE TABLE product_stock (id INT)";
+    expect_refused([&] {
+        old_->execute("BEGIN");
+        EXPECT_TRUE(error_of([&] { return old_db().run(create, {}); }));
+    });
+    expect_refused([&] {
+        old_->execute("BEGIN");
+        EXPECT_NE(::mysql_query(handle(), create.c_str()), 0);
+    });
+    expect_nothing_written();
+}
+
+/// These leave no error on the handle, and the client library does not look at the server's new status
+/// either. The answer to the guard's own statement tells: its change is in effect, the caller is not
+/// let in.
+TEST_F(mysql_lost_transaction, what_hides_the_loss_from_the_client_library_is_noticed_afterwards) {
+    expect_refused([&] {
+        old_->execute("BEGIN");
+        EXPECT_NE(::mysql_query(handle(), "CREATE TABLE product_stock (id INT)"), 0);
+        EXPECT_EQ(::mysql_ping(handle()), 0);
+        ASSERT_EQ(::mysql_errno(handle()), 0U);
+    });
+    fresh_->execute("DELETE FROM holdfast_lease");
+    expect_refused([&] {
+        old_->execute("BEGIN");
+        EXPECT_EQ(::mysql_reset_connection(handle()), 0);
+    });
+}
+
+TEST_F(mysql_lost_transaction, an_error_that_leaves_the_transaction_does_not_keep_anybody_out) {
+    old_->execute("BEGIN");
+    EXPECT_TRUE(
+        error_of([&] { return old_db().run("INSERT INTO product_stock VALUES (1, 1, 1)", {}); }));
+    EXPECT_EQ(fence{old_db()}.admit("stock", {7}), admission::admitted);
+    EXPECT_NE(::mysql_query(handle(), "nonsense"), 0);
+    EXPECT_EQ(storage_lease{old_db()}.advance("stock", {0}), contest::won);
+    old_->execute("ROLLBACK");
+    expect_nothing_written();
+}
+
+TEST_F(mysql_lost_transaction, who_has_none_any_more_may_announce) {
+    old_->execute("BEGIN");
+    EXPECT_TRUE(error_of([&] { return old_db().run("CREATE TABLE product_stock (id INT)", {}); }));
+    EXPECT_EQ(fence{old_db()}.announce("stock", {7}), admission::admitted);
+    EXPECT_EQ(fence{fresh_db()}.newest("stock"), fencing_token{7});
+}
+
+/// The other way round: a procedure begins one and fails.
+TEST_F(mysql_lost_transaction, who_has_one_since_an_error_may_not_announce) {
+    old_->execute(
+        "CREATE OR REPLACE PROCEDURE begin_and_fail() BEGIN START TRANSACTION; SIGNAL SQLSTATE '45000';"
+        " END");
+    const auto announce = [&] { return fence{old_db()}.announce("stock", {7}); };
+    EXPECT_TRUE(error_of([&] { return old_db().run("CALL begin_and_fail()", {}); }));
+    EXPECT_EQ(error_of(announce), errc::invalid_argument);
+    old_->execute("ROLLBACK");
+    EXPECT_NE(::mysql_query(handle(), "CALL begin_and_fail()"), 0);
+    EXPECT_EQ(::mysql_ping(handle()), 0);
+    EXPECT_EQ(error_of(announce), errc::invalid_argument);
+    old_->execute("ROLLBACK");
+    expect_nothing_written();
+    old_->execute("DROP PROCEDURE begin_and_fail");
+}
+
+/// The check costs a question to the server only after an error.
+TEST_F(mysql_lost_transaction, without_an_error_the_server_is_asked_nothing_more) {
+    const auto questions = [&] {
+        return std::stoul(observer_->value(
+            "SELECT variable_value FROM information_schema.global_status WHERE variable_name = "
+            "'QUESTIONS'"));
+    };
+    old_->execute("BEGIN");
+    const auto before = questions();
+    EXPECT_EQ(fence{old_db()}.admit("stock", {7}), admission::admitted);
+    EXPECT_EQ(questions(), before + 2 + 1) << "the row, a look at it, and the question itself";
+    old_->execute("ROLLBACK");
 }
 
 }  // namespace

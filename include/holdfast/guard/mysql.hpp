@@ -19,6 +19,9 @@ namespace holdfast::guard {
 ///
 /// A deadlock (`busy`) has rolled the whole transaction back, a lock timeout or KILL QUERY (`busy`
 /// too) only the statement: roll back in both cases.
+///
+/// After an error of any statement on the connection, `in_transaction` asks the server (`DO 0`):
+/// the client library does not know whether the error ended the transaction.
 class mysql_database final : public database {
 public:
     /// Throws `invalid_argument` for a null connection.
@@ -36,9 +39,12 @@ private:
     void refuse_several(const std::string& text) const;
     [[nodiscard]] answer execute(const std::string& text) const;
     void skip_further_results() const;
+    void ask_for_status() const;
     [[noreturn]] void fail() const;
 
     st_mysql* connection_;
+    /// Whether the last statement that was sent through `run` ended well.
+    bool status_is_current_{true};
 };
 
 }  // namespace holdfast::guard
