@@ -92,16 +92,18 @@ void check_statement(std::string_view statement) {
 
 void check_terms(const once_terms& terms, std::string_view guard) {
     constexpr std::chrono::days longest_claim{366};
+    // Less would be over before anybody repeats a request.
+    constexpr std::chrono::seconds shortest_keep{1};
     constexpr std::chrono::days longest_keep{36525};
     if (terms.claim.count() <= 0 || terms.claim > longest_claim) {
         failure{errc::invalid_argument, "a claim of " + std::to_string(terms.claim.count()) +
                                             " ms is out of range; it lasts for 1 ms to 366 days"}
             .raise(std::string{guard});
     }
-    if (terms.keep.count() < 0 || terms.keep > longest_keep) {
+    if (terms.keep < shortest_keep || terms.keep > longest_keep) {
         failure{errc::invalid_argument, "an outcome cannot be kept for " +
                                             std::to_string(terms.keep.count()) +
-                                            " ms; the range is 0 ms to 36525 days"}
+                                            " ms; the range is 1 s to 36525 days"}
             .raise(std::string{guard});
     }
 }
@@ -185,6 +187,16 @@ std::string_view now_of(dialect which) noexcept {
             break;
     }
     return "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', UTC_TIMESTAMP(3)) DIV 1000)";
+}
+
+std::string_view now_at_the_row(dialect which) noexcept {
+    if (which != dialect::mysql) {
+        return now_of(which);
+    }
+    // SYSDATE() is read anew for each row. It is in the session's time zone, so only what has passed
+    // since the statement began is taken from it; where summer time ends meanwhile, nothing.
+    return "((TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', UTC_TIMESTAMP(3)) + "
+           "GREATEST(TIMESTAMPDIFF(MICROSECOND, NOW(3), SYSDATE(3)), 0)) DIV 1000)";
 }
 
 }  // namespace detail

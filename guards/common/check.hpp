@@ -65,7 +65,10 @@ auto after_a_change(const Statement& run) {
     }
 }
 
-/// Milliseconds since 1970, by the database's clock.
+/// Milliseconds since 1970, by the database's clock. MySQL has the time at which the statement began,
+/// also in what it writes after it has waited for a row.
 [[nodiscard]] std::string_view now_of(dialect which) noexcept;
+/// The same at the moment at which a row is written.
+[[nodiscard]] std::string_view now_at_the_row(dialect which) noexcept;
 
 }  // namespace holdfast::guard::detail

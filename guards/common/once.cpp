@@ -80,8 +80,19 @@ std::string indexing(dialect which, const std::string& table) {
     return which == dialect::sqlite ? create(table, name) : create(name, schema + name);
 }
 
-/// Whether a statement took so long that what it wrote may be nearly over. A database may look at the
-/// clock before it waits for another transaction, and counts from then.
+/// The row of a ticket. PostgreSQL computes what it writes before it waits for the row, so it locks the
+/// row first: a sub-select that locks is done before everything else.
+std::string of_the_ticket(dialect which, const std::string& table) {
+    const std::string ours = " WHERE operation = $1 AND claimant = $2";
+    if (which != dialect::postgres) {
+        return ours;
+    }
+    return " WHERE operation = (SELECT operation FROM " + table + ours +
+           " FOR NO KEY UPDATE) AND claimant = $2";
+}
+
+/// Whether a statement took so long that the claim which it wrote may be nearly over. Whoever has the
+/// claim counts from the answer.
 bool came_late(clock::time_point sent, std::chrono::milliseconds lasts) {
     return std::chrono::duration_cast<std::chrono::milliseconds>(clock::now() - sent) > lasts / 10;
 }
@@ -110,15 +121,17 @@ once::once(database& connection, once_terms terms, std::string_view table)
     detail::check_identifier(table);
     const auto speaks = connection.speaks();
     const std::string now{detail::now_of(speaks)};
-    const std::string ours = " WHERE operation = $1 AND claimant = $2";
+    const auto ours = of_the_ticket(speaks, table_);
+    const std::string written{detail::now_at_the_row(speaks)};
     claim_ = claiming(speaks, table_, now);
     // MySQL would otherwise show what was there when the transaction began.
     read_ = "SELECT attempt, claimant, finished, outcome, taken_until - " + now + " FROM " + table_ +
             " WHERE operation = $1" + (speaks == dialect::mysql ? " FOR UPDATE" : "");
     // An outcome that others may have been given is never replaced.
-    complete_ = "UPDATE " + table_ + " SET finished = 1, outcome = $3, taken_until = " + now + " + $4" +
-                ours + " AND (finished = 0 OR outcome = $3)";
-    extend_ = "UPDATE " + table_ + " SET taken_until = " + now + " + $3" + ours + " AND finished = 0";
+    complete_ = "UPDATE " + table_ + " SET finished = 1, outcome = $3, taken_until = " + written +
+                " + $4" + ours + " AND (finished = 0 OR outcome = $3)";
+    extend_ =
+        "UPDATE " + table_ + " SET taken_until = " + written + " + $3" + ours + " AND finished = 0";
     abandon_ = "UPDATE " + table_ + " SET taken_until = " + now + ours + " AND finished = 0";
     forget_ = forgetting(speaks, table_, now);
 }
@@ -185,42 +198,34 @@ completion once::complete(const once_ticket& ticket, std::string_view outcome) {
     const std::array parameters{detail::key_of(database_.speaks(), ticket.operation),
                                 parameter::of(ticket.claimant), parameter::of_bytes(outcome),
                                 parameter::of(terms_.keep.count())};
-    return settle(complete_, parameters, stage::finished, terms_.keep);
+    // Once only, however late: what was recorded may be over by now, and claimed by somebody else.
+    return settle(complete_, parameters, stage::finished);
 }
 
 completion once::extend(const once_ticket& ticket) {
     const std::array parameters{detail::key_of(database_.speaks(), ticket.operation),
                                 parameter::of(ticket.claimant), parameter::of(terms_.claim.count())};
-    return settle(extend_, parameters, stage::claimed, terms_.claim);
+    constexpr int attempts = 3;
+    for (int attempt = 1;; ++attempt) {
+        const auto sent = clock::now();
+        const auto run = [&] { return settle(extend_, parameters, stage::claimed); };
+        const auto result = attempt == 1 ? run() : detail::after_a_change(run);
+        if (result == completion::superseded || !came_late(sent, terms_.claim) || attempt == attempts) {
+            return result;
+        }
+    }
 }
 
 completion once::abandon(const once_ticket& ticket) {
     const std::array parameters{detail::key_of(database_.speaks(), ticket.operation),
                                 parameter::of(ticket.claimant)};
-    return settle(abandon_, parameters, stage::claimed, std::chrono::milliseconds::max());
-}
-
-/// Again if it came late, which is harmless: whoever waited has the row, or finds nobody at it.
-completion once::settle(const std::string& statement, std::span<const parameter> parameters,
-                        stage expected, std::chrono::milliseconds lasts) {
-    constexpr int attempts = 3;
-    auto result = completion::superseded;
-    const auto run = [&] { return database_.run(statement, parameters).changed; };
-    for (int attempt = 0; attempt < attempts; ++attempt) {
-        const auto sent = clock::now();
-        const auto changed = attempt == 0 ? run() : detail::after_a_change(run);
-        result = verdict_on(parameters, changed, expected);
-        if (result == completion::superseded || !came_late(sent, lasts)) {
-            break;
-        }
-    }
-    return result;
+    return settle(abandon_, parameters, stage::claimed);
 }
 
 /// MySQL does not count a row that is set to what it was: then only a look can tell.
-completion once::verdict_on(std::span<const parameter> parameters, std::uint64_t changed,
-                            stage expected) {
-    if (changed != 0) {
+completion once::settle(const std::string& statement, std::span<const parameter> parameters,
+                        stage expected) {
+    if (database_.run(statement, parameters).changed != 0) {
         return completion::recorded;
     }
     if (database_.speaks() != dialect::mysql) {

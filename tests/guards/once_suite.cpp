@@ -1,8 +1,11 @@
 #include <chrono>
+#include <functional>
 #include <future>
 #include <optional>
+#include <utility>
 #include <vector>
 
+#include <holdfast/clock.hpp>
 #include <support/server_process.hpp>
 
 #include "sql_session.hpp"
@@ -15,8 +18,8 @@ using namespace std::chrono_literals;
 using once_on = sql_guards;
 using verdict = once_reply::verdict;
 
-/// A claim that has ended by the time that anybody looks.
-void let_claims_end(sql_session& database) {
+/// Claims have ended, and outcomes have been kept long enough, by the time that anybody looks.
+void let_their_time_end(sql_session& database) {
     database.execute("UPDATE holdfast_once SET taken_until = 1");
 }
 
@@ -49,7 +52,7 @@ TEST_F(once_on, while_one_is_at_it_others_are_told_how_long_to_wait) {
 
 TEST_F(once_on, who_comes_after_a_dead_claimer_takes_over_and_the_late_one_is_refused) {
     const auto dead = once{old_db()}.claim("pay:123").ticket;
-    let_claims_end(*fresh_);
+    let_their_time_end(*fresh_);
     const auto next = once{fresh_db()}.claim("pay:123");
     ASSERT_EQ(next.result, verdict::claimed);
     EXPECT_EQ(next.ticket.attempt, 2U);
@@ -64,7 +67,7 @@ TEST_F(once_on, who_comes_after_a_dead_claimer_takes_over_and_the_late_one_is_re
 
 TEST_F(once_on, a_claim_that_ended_is_still_good_if_nobody_took_over) {
     const auto slow = once{old_db()}.claim("pay:123").ticket;
-    let_claims_end(*old_);
+    let_their_time_end(*old_);
     EXPECT_EQ(once{old_db()}.complete(slow, "done"), completion::recorded);
     EXPECT_EQ(once{fresh_db()}.claim("pay:123").outcome, "done");
 }
@@ -126,16 +129,18 @@ TEST_F(once_on, an_abandoned_operation_can_be_completed_until_somebody_claims_it
 
 TEST_F(once_on, an_outcome_is_forgotten_when_its_time_is_over) {
     const auto mine = once{old_db()}.claim("pay:123").ticket;
-    EXPECT_EQ(once(old_db(), {.keep = 0ms}).complete(mine, "done"), completion::recorded);
+    EXPECT_EQ(once{old_db()}.complete(mine, "done"), completion::recorded);
+    let_their_time_end(*old_);
     const auto again = once{fresh_db()}.claim("pay:123");
     EXPECT_EQ(again.result, verdict::claimed);
     EXPECT_EQ(once{old_db()}.complete(mine, "late"), completion::superseded);
 }
 
 TEST_F(once_on, forget_removes_what_is_over_and_nothing_else) {
-    once brief{old_db(), {.keep = 0ms}};
-    static_cast<void>(brief.complete(brief.claim("pay:1").ticket, "done"));
-    static_cast<void>(brief.complete(brief.claim("pay:2").ticket, "done"));
+    once finished{old_db()};
+    static_cast<void>(finished.complete(finished.claim("pay:1").ticket, "done"));
+    static_cast<void>(finished.complete(finished.claim("pay:2").ticket, "done"));
+    let_their_time_end(*old_);
     static_cast<void>(once{old_db()}.complete(once{old_db()}.claim("pay:3").ticket, "done"));
     // Over as well, but who claims it next is to know that it is not the first.
     once{old_db()}.abandon(once{old_db()}.claim("pay:4").ticket);
@@ -150,8 +155,8 @@ TEST_F(once_on, forget_removes_what_is_over_and_nothing_else) {
 /// same.
 TEST_F(once_on, a_ticket_from_before_the_row_was_forgotten_is_refused) {
     const auto ancient = once{old_db()}.claim("pay:123").ticket;
-    let_claims_end(*old_);
-    EXPECT_EQ(once(old_db(), {.keep = 0ms}).forget(), 1U);
+    let_their_time_end(*old_);
+    EXPECT_EQ(once{old_db()}.forget(), 1U);
     const auto next = once{fresh_db()}.claim("pay:123").ticket;
     EXPECT_EQ(next.attempt, ancient.attempt);
     EXPECT_EQ(once{old_db()}.complete(ancient, "late"), completion::superseded);
@@ -220,6 +225,36 @@ private:
     database& connection_;
     int left_;
 };
+
+/// Its answers come so late that the outcome's time is over and somebody else has claimed.
+class late_database final : public database {
+public:
+    late_database(database& connection, std::function<void()> meanwhile)
+        : connection_{connection}, meanwhile_{std::move(meanwhile)} {}
+
+    [[nodiscard]] dialect speaks() const noexcept override { return connection_.speaks(); }
+    [[nodiscard]] bool in_transaction() const override { return connection_.in_transaction(); }
+    answer run(std::string_view statement, std::span<const parameter> parameters) override {
+        const auto began = clock::now();
+        auto said = connection_.run(statement, parameters);
+        EXPECT_TRUE(testing_support::became_true([&] { return clock::now() > began + 150ms; }));
+        meanwhile_();
+        return said;
+    }
+
+private:
+    database& connection_;
+    std::function<void()> meanwhile_;
+};
+
+TEST_F(once_on, what_was_recorded_is_recorded_however_late_the_answer_comes) {
+    const auto mine = once{old_db()}.claim("pay:123").ticket;
+    late_database late{old_db(), [&] {
+                           let_their_time_end(*fresh_);
+                           static_cast<void>(once{fresh_db()}.claim("pay:123"));
+                       }};
+    EXPECT_EQ(once(late, {.keep = 1s}).complete(mine, "paid"), completion::recorded);
+}
 
 /// The first one may have taken effect.
 TEST_F(once_on, a_connection_that_breaks_between_two_statements_leaves_the_outcome_unknown) {

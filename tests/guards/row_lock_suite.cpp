@@ -1,6 +1,8 @@
 #include <chrono>
 #include <functional>
 #include <future>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <holdfast/clock.hpp>
@@ -138,6 +140,35 @@ TEST_F(row_locks, an_extension_that_waited_for_others_lasts_for_its_full_time) {
     old_->execute("ROLLBACK");
     EXPECT_EQ(extended.get(), completion::recorded);
     EXPECT_GE(taken_until(*old_), ended + lasts);
+}
+
+/// Whoever claims meanwhile gets the outcome, and does not do the operation again.
+TEST_F(row_locks, an_outcome_that_waited_for_others_is_kept_for_its_full_time) {
+    constexpr auto lasts = 1000ms;
+    const std::string change = "UPDATE holdfast_once SET attempt = attempt + 1";
+    const auto another = open_session();
+    once brief{fresh_db(), {.keep = lasts}};
+    for (const auto& [lock, end] :
+         {std::pair{std::string{"SELECT attempt FROM holdfast_once FOR UPDATE"}, "COMMIT"},
+          std::pair{change, "COMMIT"}, std::pair{change, "ROLLBACK"}}) {
+        SCOPED_TRACE(lock + "; " + end);
+        SetUp();
+        const auto mine = brief.claim("pay:123").ticket;
+        old_->execute("BEGIN");
+        old_->execute(lock);
+        auto completed = while_waiting([&] { return brief.complete(mine, "paid"); });
+        const auto began = clock::now();
+        ASSERT_TRUE(testing_support::became_true([&] { return clock::now() > began + lasts; }));
+        auto next = std::async(std::launch::async,
+                               [&] { return once{another->guarded()}.claim("pay:123").result; });
+        // Time for it to wait as well; if that is not enough, it claims a little later.
+        ASSERT_TRUE(testing_support::became_true([&] { return clock::now() > began + lasts + 100ms; }));
+        const auto ended = wall_clock();
+        old_->execute(end);
+        EXPECT_EQ(completed.get(), completion::recorded);
+        EXPECT_NE(next.get(), once_reply::verdict::claimed);
+        EXPECT_GE(taken_until(*old_), ended + lasts);
+    }
 }
 
 TEST_F(row_locks, forget_leaves_alone_what_was_claimed_while_it_waited) {

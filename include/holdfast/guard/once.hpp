@@ -16,7 +16,8 @@ struct once_terms {
     /// For how long a claim keeps others away if its claimer is not heard of again. Longer than the
     /// operation takes, or `extend` it. 1 ms to 366 days.
     std::chrono::milliseconds claim{30'000};
-    /// For how long an outcome is remembered. 0 ms to 36525 days (100 years).
+    /// For how long an outcome is remembered, from the moment at which `complete` has written it.
+    /// Longer than anybody repeats a request. 1 s to 36525 days (100 years).
     std::chrono::milliseconds keep{std::chrono::hours{24}};
 };
 
@@ -99,9 +100,7 @@ private:
     enum class stage : std::uint8_t { claimed, finished };
     [[nodiscard]] std::optional<once_reply> try_claim(std::string_view operation);
     [[nodiscard]] completion settle(const std::string& statement, std::span<const parameter> parameters,
-                                    stage expected, std::chrono::milliseconds lasts);
-    [[nodiscard]] completion verdict_on(std::span<const parameter> parameters, std::uint64_t changed,
-                                        stage expected);
+                                    stage expected);
 
     database& database_;
     once_terms terms_;
