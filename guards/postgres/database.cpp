@@ -2,6 +2,7 @@
 #include <array>
 #include <charconv>
 #include <common/check.hpp>
+#include <cstddef>
 #include <limits>
 #include <memory>
 
@@ -133,6 +134,48 @@ std::uint64_t changed_by(PGresult* result) {
     return number;
 }
 
+bool is_blank(char letter) {
+    return std::string_view{" \t\r\n\f\v;"}.find(letter) != std::string_view::npos;
+}
+
+/// Without the blanks and comments at its beginning. Comments of PostgreSQL may have others in them.
+std::string_view without_comments(std::string_view text) {
+    int depth = 0;
+    while (!text.empty()) {
+        if (text.starts_with("/*")) {
+            ++depth;
+            text.remove_prefix(2);
+        } else if (depth > 0 && text.starts_with("*/")) {
+            --depth;
+            text.remove_prefix(2);
+        } else if (depth == 0 && text.starts_with("--")) {
+            text.remove_prefix(std::min(text.size(), text.find('\n')));
+        } else if (depth > 0 || is_blank(text.front())) {
+            text.remove_prefix(1);
+        } else {
+            break;
+        }
+    }
+    return text;
+}
+
+bool begins_with(std::string_view statement, std::string_view word) {
+    return std::equal(
+        word.begin(), word.end(), statement.begin(),
+        statement.begin() + static_cast<std::ptrdiff_t>(std::min(word.size(), statement.size())),
+        [](char one, char other) { return one == (other & ~0x20); });
+}
+
+/// Whether the server has rolled back what was to be committed: it does so, and reports no error, if a
+/// statement of the transaction has failed.
+bool rolled_back_instead(std::string_view statement, PGresult* result) {
+    if (std::string_view{::PQcmdStatus(result)} != "ROLLBACK") {
+        return false;
+    }
+    const auto words = without_comments(statement);
+    return !begins_with(words, "ROLLBACK") && !begins_with(words, "ABORT");
+}
+
 bool is_about_creation(std::string_view statement) {
     return statement.starts_with("CREATE ");
 }
@@ -170,6 +213,11 @@ answer postgres_database::run(std::string_view statement, std::span<const parame
             return {};
         }
         fail(result.get(), connection_);
+    }
+    if (rolled_back_instead(statement, result.get())) {
+        fail(errc::store_error,
+             "nothing was committed: the server rolled the transaction back, because an earlier "
+             "statement in it had failed");
     }
     answer said{.changed = changed_by(result.get()), .row = {}};
     if (::PQntuples(result.get()) > 0) {

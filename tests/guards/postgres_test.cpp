@@ -125,6 +125,37 @@ TEST_F(postgres_guards, a_transaction_that_failed_already_is_still_one) {
     old_->execute("ROLLBACK");
 }
 
+/// PostgreSQL answers the COMMIT of such a transaction with ROLLBACK, and not with an error.
+TEST_F(postgres_guards, a_commit_that_the_server_made_a_rollback_is_an_error_in_words) {
+    for (const std::string commit :
+         {"COMMIT", "commit;", "END", "-- done\nCOMMIT", "/* a /* b */ */COMMIT", "COMMIT AND CHAIN",
+          "PREPARE TRANSACTION 'stock'"}) {
+        SCOPED_TRACE(commit);
+        old_->execute("BEGIN");
+        EXPECT_EQ(old_db().run("UPDATE product_stock SET stock = 99", {}).changed, 1U);
+        EXPECT_TRUE(error_of([&] { return old_db().run("SELECT nonsense", {}); }));
+        const auto text = text_of([&] { return old_db().run(commit, {}); });
+        EXPECT_NE(text.find("the server rolled the transaction back"), std::string::npos) << text;
+        old_->execute("ROLLBACK");
+        EXPECT_EQ(stock(), "100");
+    }
+    old_->execute("BEGIN");
+    EXPECT_TRUE(error_of([&] { return old_db().run("SELECT nonsense", {}); }));
+    EXPECT_EQ(error_of([&] { return old_db().run("COMMIT", {}); }), errc::store_error);
+}
+
+TEST_F(postgres_guards, a_rollback_that_was_asked_for_is_none) {
+    for (const std::string rollback : {"ROLLBACK", "rollback;", "ABORT", " -- enough\n ROLLBACK",
+                                       "/* a /* b */ */ROLLBACK", "ROLLBACK TO SAVEPOINT before"}) {
+        SCOPED_TRACE(rollback);
+        old_->execute("BEGIN");
+        old_->execute("SAVEPOINT before");
+        EXPECT_TRUE(error_of([&] { return old_db().run("SELECT nonsense", {}); }));
+        EXPECT_FALSE(error_of([&] { return old_db().run(rollback, {}); }));
+        old_->execute("ROLLBACK");
+    }
+}
+
 TEST_F(postgres_guards, a_connection_in_pipeline_mode_is_refused_in_words) {
     ASSERT_EQ(::PQenterPipelineMode(dynamic_cast<postgres_session&>(*old_).handle()), 1);
     EXPECT_EQ(error_of([&] { return fence{old_db()}.announce("stock", {33}); }),

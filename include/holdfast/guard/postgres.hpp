@@ -10,7 +10,8 @@ namespace holdfast::guard {
 ///
 /// Works in every isolation level. In REPEATABLE READ and SERIALIZABLE a guard whose row was changed
 /// since the transaction began ends with `busy`: roll back and start again. After any error PostgreSQL
-/// wants the transaction rolled back.
+/// wants the transaction rolled back: it turns a COMMIT into a ROLLBACK, and `run` throws
+/// `store_error`.
 ///
 /// Nothing is prepared and nothing is kept in the session, so poolers of connections are welcome.
 class postgres_database final : public database {
