@@ -158,9 +158,9 @@ void before_creating_table(const database& connection) {
     }
 }
 
-void raise_refusal(errc code, std::string message, const std::string& guard) {
+void raise_refusal(errc code, std::string message, const std::string& guard, std::string_view advice) {
     if (code == errc::bad_configuration) {
-        message += table_advice;
+        message += advice;
     }
     failure{code, std::move(message)}.raise(guard);
 }

@@ -40,8 +40,13 @@ void before_creating_table(const database& connection);
 
 inline constexpr std::string_view table_advice =
     "; create_table() makes a guard's own table, once, at start";
-/// Throws what the database says, with what to do about a table that is not there.
-[[noreturn]] void raise_refusal(errc code, std::string message, const std::string& guard);
+/// `create_table` leaves a table as it is that is there.
+inline constexpr std::string_view column_advice =
+    "; if this is to be a guard's own table, another one is in its place: drop it or give the guard "
+    "another name";
+/// Throws what the database says; `bad_configuration` with what to do about the table or the column.
+[[noreturn]] void raise_refusal(errc code, std::string message, const std::string& guard,
+                                std::string_view advice = table_advice);
 /// Throws `invalid_argument` in the name of `guard`.
 [[noreturn]] void refuse_null_connection(std::string_view guard);
 template <class Connection>

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <common/check.hpp>
 #include <limits>
 
@@ -11,10 +12,6 @@ namespace holdfast::guard {
 namespace {
 
 constexpr lease_columns own_columns{.table = "holdfast_lease", .key = "resource"};
-
-std::string text(std::string_view part) {
-    return std::string{part};
-}
 
 std::string beginning(dialect which) {
     if (which == dialect::mysql) {
@@ -38,6 +35,21 @@ std::string_view lease_table(dialect which) {
            " (resource VARBINARY(255) PRIMARY KEY, lease_seq BIGINT NOT NULL) ENGINE=InnoDB";
 }
 
+bool is_part_of_a_name(char letter) {
+    return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_';
+}
+
+bool has_word(std::string_view text, std::string_view word) {
+    for (auto at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+        const auto end = at + word.size();
+        if ((at == 0 || !is_part_of_a_name(text[at - 1])) &&
+            (end == text.size() || !is_part_of_a_name(text[end]))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 }  // namespace
 
 std::string_view to_string(contest result) noexcept {
@@ -51,24 +63,24 @@ storage_lease::storage_lease(database& connection, const lease_columns& columns)
     : storage_lease{connection, columns, ownership::users} {}
 
 storage_lease::storage_lease(database& connection, const lease_columns& columns, ownership whose)
-    : database_{connection}, whose_{whose} {
+    : database_{connection},
+      whose_{whose},
+      table_{columns.table},
+      key_{columns.key},
+      sequence_{columns.sequence} {
     detail::check_identifier(columns.table);
     detail::check_identifier(columns.key);
     detail::check_identifier(columns.sequence);
-    const auto sequence = text(columns.sequence);
-    auto row = " WHERE " + text(columns.key) + " = $1";
+    auto row = " WHERE " + key_ + " = $1";
     if (connection.speaks() == dialect::mysql && whose == ownership::users) {
         // MySQL compares a column of numbers with the number that a text begins with: "1x" would be 1,
         // and "x" 0.
-        row += " AND CONCAT(" + text(columns.key) + ") = $1";
+        row += " AND CONCAT(" + key_ + ") = $1";
     }
-    read_ = "SELECT " + sequence + " FROM " + text(columns.table) + row;
-    advance_ = "UPDATE " + text(columns.table) + " SET " + sequence + " = " + sequence + " + 1" + row +
-               " AND " + sequence + " = $2";
+    read_ = "SELECT " + sequence_ + " FROM " + table_ + row;
+    advance_ = "UPDATE " + table_ + " SET " + sequence_ + " = " + sequence_ + " + 1" + row + " AND " +
+               sequence_ + " = $2";
     begin_ = beginning(connection.speaks());
-    advice_ = "the user's table " + text(columns.table) + " needs the columns " + text(columns.key) +
-              " and " + sequence + "; ALTER TABLE " + text(columns.table) + " ADD COLUMN " + sequence +
-              " BIGINT NOT NULL DEFAULT 0 adds the latter";
 }
 
 void storage_lease::create_table() {
@@ -107,10 +119,35 @@ answer storage_lease::run(std::string_view statement, std::span<const parameter>
         if (whose_ == ownership::ours || error.code() != errc::bad_configuration) {
             throw;
         }
-        std::string message = error.what();
-        message.resize(std::min(message.size(), message.find(detail::table_advice)));
-        failure{errc::bad_configuration, advice_}.raise(message);
+        const std::string_view said = error.what();
+        const auto words =
+            said.substr(0, std::min(said.find(detail::table_advice), said.find(detail::column_advice)));
+        const bool has_table = said.find(detail::table_advice) == std::string_view::npos;
+        failure{errc::bad_configuration, has_table ? advice_on_columns(words) : advice_on_table()}
+            .raise(std::string{words});
     }
+}
+
+std::string storage_lease::advice_on_table() const {
+    return "the user's table " + table_ + " is not there; create it with the columns " + key_ +
+           " and " + sequence_ + ", or name another one in lease_columns::table";
+}
+
+/// `said`: the database's words, in its language, which name the column in their first line.
+std::string storage_lease::advice_on_columns(std::string_view said) const {
+    const auto line = said.substr(0, said.find('\n'));
+    const bool names_key = has_word(line, key_);
+    const bool names_sequence = has_word(line, sequence_);
+    std::string advice =
+        "the user's table " + table_ + " needs the columns " + key_ + " and " + sequence_;
+    if (names_key || !names_sequence) {
+        advice += "; another column for the keys is named in lease_columns::key";
+    }
+    if (names_sequence || !names_key) {
+        advice += "; ALTER TABLE " + table_ + " ADD COLUMN " + sequence_ +
+                  " BIGINT NOT NULL DEFAULT 0 adds the latter";
+    }
+    return advice;
 }
 
 contest storage_lease::advance(std::string_view key, lease_sequence seen) {

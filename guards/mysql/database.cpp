@@ -70,6 +70,10 @@ errc code_of(unsigned number) {
     }
 }
 
+std::string_view advice_of(unsigned number) {
+    return number == ER_BAD_FIELD_ERROR ? detail::column_advice : detail::table_advice;
+}
+
 std::string hexadecimal(std::string_view bytes) {
     constexpr std::string_view digits = "0123456789abcdef";
     std::string text = "x'";
@@ -220,7 +224,8 @@ void mysql_database::refuse_several(const std::string& text) const {
     const auto number = ::mysql_stmt_errno(tried.get());
     // What cannot be prepared (CREATE TRIGGER) is one statement.
     if (number != ER_UNSUPPORTED_PS) {
-        detail::raise_refusal(code_of(number), ::mysql_stmt_error(tried.get()), "guard on mysql");
+        detail::raise_refusal(code_of(number), ::mysql_stmt_error(tried.get()), "guard on mysql",
+                              advice_of(number));
     }
 }
 
@@ -268,8 +273,9 @@ std::string mysql_database::literal(const parameter& value) const {
 }
 
 void mysql_database::fail() const {
-    detail::raise_refusal(code_of(::mysql_errno(connection_)), ::mysql_error(connection_),
-                          "guard on mysql");
+    const auto number = ::mysql_errno(connection_);
+    detail::raise_refusal(code_of(number), ::mysql_error(connection_), "guard on mysql",
+                          advice_of(number));
 }
 
 }  // namespace holdfast::guard

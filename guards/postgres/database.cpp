@@ -24,6 +24,8 @@ using result_handle = std::unique_ptr<PGresult, clear>;
 /// bytea, as the system catalogue numbers it.
 constexpr Oid bytea_type = 17;
 
+constexpr std::string_view undefined_column = "42703";
+
 /// By class (the first two characters) or by the whole code; see the manual's appendix A.
 errc code_of(std::string_view state) {
     // Not SQL, several statements at once, parameters too many or too few, and a text that the
@@ -41,7 +43,7 @@ errc code_of(std::string_view state) {
     if (state.starts_with("40") || state == "55P03" || state == "57014") {
         return errc::busy;
     }
-    if (state == "42P01" || state == "42703" || state == "3F000") {
+    if (state == "42P01" || state == undefined_column || state == "3F000") {
         return errc::bad_configuration;
     }
     if (state == "42501" || state.starts_with("28") || state == "25006") {
@@ -50,9 +52,9 @@ errc code_of(std::string_view state) {
     return errc::store_error;
 }
 
-[[noreturn]] void fail(errc code, std::string message) {
+[[noreturn]] void fail(errc code, std::string message, std::string_view advice = detail::table_advice) {
     message.erase(message.find_last_not_of('\n') + 1);
-    detail::raise_refusal(code, std::move(message), "guard on postgres");
+    detail::raise_refusal(code, std::move(message), "guard on postgres", advice);
 }
 
 /// The types are left to the server, which knows the columns: a key may be a number there.
@@ -101,9 +103,11 @@ std::optional<std::string> column_of(const PGresult* result, int column) {
 }
 
 [[noreturn]] void fail(const PGresult* result, const PGconn* connection) {
-    const char* const state = ::PQresultErrorField(result, PG_DIAG_SQLSTATE);
-    fail(code_of(state != nullptr ? state : ""),
-         result != nullptr ? ::PQresultErrorMessage(result) : ::PQerrorMessage(connection));
+    const char* const reported = ::PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    const std::string_view state = reported != nullptr ? reported : "";
+    fail(code_of(state),
+         result != nullptr ? ::PQresultErrorMessage(result) : ::PQerrorMessage(connection),
+         state == undefined_column ? detail::column_advice : detail::table_advice);
 }
 
 /// libpq sends nothing on a connection that it knows to be broken, or that was never made.

@@ -11,6 +11,11 @@ namespace holdfast::guard {
 
 namespace {
 
+bool lacks_column(std::string_view message) {
+    return message.starts_with("no such column") ||
+           message.find(" has no column named ") != std::string_view::npos;
+}
+
 errc code_of(int result, std::string_view message) {
     switch (result & 0xFF) {
         case SQLITE_BUSY:
@@ -28,7 +33,7 @@ errc code_of(int result, std::string_view message) {
         case SQLITE_CANTOPEN:
             return errc::store_unavailable;
         case SQLITE_ERROR:
-            if (message.starts_with("no such table") || message.starts_with("no such column")) {
+            if (message.starts_with("no such table") || lacks_column(message)) {
                 return errc::bad_configuration;
             }
             return message.ends_with("syntax error") ? errc::invalid_argument : errc::store_error;
@@ -186,7 +191,8 @@ sqlite3_stmt* sqlite_database::prepared(std::string_view statement) {
 void sqlite_database::fail(int result) const {
     const std::string message{::sqlite3_errmsg(connection_)};
     const auto code = code_of(result, message);
-    detail::raise_refusal(code, message, "guard on sqlite");
+    detail::raise_refusal(code, message, "guard on sqlite",
+                          lacks_column(message) ? detail::column_advice : detail::table_advice);
 }
 
 }  // namespace holdfast::guard

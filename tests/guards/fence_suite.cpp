@@ -64,6 +64,14 @@ TEST_F(fence_on, misuse_is_an_error) {
     old_->execute("ROLLBACK");
 }
 
+/// `create_table` leaves a table alone that is there.
+TEST_F(fence_on, a_column_that_a_guards_own_table_lacks_is_not_made_by_create_table) {
+    old_->execute("CREATE TABLE other_table (resource INTEGER)");
+    const auto text = text_of([&] { return fence(old_db(), "other_table").newest("stock"); });
+    EXPECT_NE(text.find("drop it or give the guard another name"), std::string::npos) << text;
+    old_->execute("DROP TABLE other_table");
+}
+
 TEST_F(fence_on, a_missing_table_is_named_with_what_makes_it) {
     try {
         static_cast<void>(fence(old_db(), "elsewhere").newest("stock"));

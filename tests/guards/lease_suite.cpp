@@ -1,3 +1,6 @@
+#include <string>
+#include <vector>
+
 #include "sql_session.hpp"
 
 namespace holdfast::guard::testing {
@@ -84,6 +87,37 @@ TEST_F(storage_lease_on, what_a_table_of_the_users_lacks_is_added_by_the_stateme
     old_->execute(statement);
     EXPECT_EQ(lease.read("1"), lease_sequence{0});
     old_->execute("DROP TABLE goods");
+}
+
+/// Inside a transaction, too, where PostgreSQL answers no further question.
+TEST_F(storage_lease_on, the_error_advises_what_is_missing) {
+    const std::string alter = "ALTER TABLE";
+    const std::string create = "create it";
+    const std::string rename = "lease_columns::key";
+    struct lack {
+        lease_columns columns;
+        std::string advised;
+        std::vector<std::string> not_advised;
+    };
+    const std::vector<lack> lacks{
+        {{.table = "absent", .key = "id"}, create, {alter, rename}},
+        {{.table = "product_stock", .key = "absent"}, rename, {alter, create}},
+        {{.table = "product_stock", .key = "id", .sequence = "absent"}, alter, {rename, create}},
+    };
+    for (const auto& [columns, advised, not_advised] : lacks) {
+        SCOPED_TRACE(advised);
+        storage_lease lease{old_db(), columns};
+        old_->execute("BEGIN");
+        const auto in_transaction = text_of([&] { return lease.advance("1", {0}); });
+        old_->execute("ROLLBACK");
+        for (const auto& text : {text_of([&] { return lease.read("1"); }), in_transaction}) {
+            EXPECT_NE(text.find(advised), std::string::npos) << text;
+            EXPECT_EQ(text.find("create_table"), std::string::npos) << text;
+            for (const auto& other : not_advised) {
+                EXPECT_EQ(text.find(other), std::string::npos) << text;
+            }
+        }
+    }
 }
 
 TEST_F(storage_lease_on, a_number_that_an_answer_does_not_have_is_an_error_in_words) {

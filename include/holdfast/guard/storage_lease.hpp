@@ -69,13 +69,17 @@ private:
     storage_lease(database& connection, const lease_columns& columns, ownership whose);
     [[nodiscard]] parameter named(std::string_view key) const;
     answer run(std::string_view statement, std::span<const parameter> parameters);
+    [[nodiscard]] std::string advice_on_table() const;
+    [[nodiscard]] std::string advice_on_columns(std::string_view said) const;
 
     database& database_;
     ownership whose_;
+    std::string table_;
+    std::string key_;
+    std::string sequence_;
     std::string read_;
     std::string advance_;
     std::string begin_;
-    std::string advice_;
 };
 
 }  // namespace holdfast::guard
