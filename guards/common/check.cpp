@@ -153,8 +153,33 @@ void confirm_no_transaction(const database& connection, std::string_view what) {
 }
 
 void before_creating_table(const database& connection) {
-    if (connection.speaks() == dialect::mysql) {
-        refuse_transaction(connection, "create_table");
+    if (connection.speaks() == dialect::mysql && connection.in_transaction()) {
+        refuse(errc::invalid_argument,
+               "create_table inside a transaction: MariaDB and MySQL would commit it before they make "
+               "the table; call it before the transaction begins");
+    }
+}
+
+void create(database& connection, std::string_view name, std::string_view statement) {
+    if (connection.speaks() != dialect::postgres) {
+        connection.run(statement, {});
+        return;
+    }
+    const auto dot = name.rfind('.');
+    const bool has_schema = dot != std::string_view::npos;
+    // Names in statements are folded to small letters, and longer ones are cut off.
+    const auto folded = [](std::string_view part) {
+        return "lower(left('" + std::string{part} + "', 63))";
+    };
+    const auto schema = has_schema ? folded(name.substr(0, dot)) : "current_schema()";
+    const auto found = connection.run(
+        "SELECT 1 FROM pg_catalog.pg_class AS one JOIN pg_catalog.pg_namespace AS schema ON schema.oid "
+        "= "
+        "one.relnamespace WHERE schema.nspname = " +
+            schema + " AND one.relname = " + folded(has_schema ? name.substr(dot + 1) : name),
+        {});
+    if (found.row.empty()) {
+        connection.run(statement, {});
     }
 }
 

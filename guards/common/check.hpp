@@ -37,6 +37,9 @@ void confirm_transaction(const database& connection, std::string_view what);
 void confirm_no_transaction(const database& connection, std::string_view what);
 /// Refuses, in a transaction, what would end it.
 void before_creating_table(const database& connection);
+/// A table or an index, by a statement that says IF NOT EXISTS. PostgreSQL would send a notice of one
+/// that is there, which its library prints, so it is looked for first.
+void create(database& connection, std::string_view name, std::string_view statement);
 
 inline constexpr std::string_view table_advice =
     "; create_table() makes a guard's own table, once, at start";

@@ -57,7 +57,7 @@ fence::fence(database& connection, std::string_view table)
 
 void fence::create_table() {
     detail::before_creating_table(database_);
-    database_.run(fence_table(database_.speaks(), table_), {});
+    detail::create(database_, table_, fence_table(database_.speaks(), table_));
 }
 
 admission fence::admit(std::string_view resource, fencing_token token) {

@@ -138,9 +138,11 @@ once::once(database& connection, once_terms terms, std::string_view table)
 
 void once::create_table() {
     detail::before_creating_table(database_);
-    database_.run(once_table(database_.speaks(), table_), {});
+    detail::create(database_, table_, once_table(database_.speaks(), table_));
     if (database_.speaks() != dialect::mysql) {
-        detail::after_a_change([&] { return database_.run(indexing(database_.speaks(), table_), {}); });
+        detail::after_a_change([&] {
+            detail::create(database_, table_ + "_taken_until", indexing(database_.speaks(), table_));
+        });
     }
 }
 

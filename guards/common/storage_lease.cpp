@@ -88,7 +88,7 @@ void storage_lease::create_table() {
         failure{errc::invalid_argument, "the table is the user's"}.raise("storage_lease::create_table");
     }
     detail::before_creating_table(database_);
-    database_.run(lease_table(database_.speaks()), {});
+    detail::create(database_, own_columns.table, lease_table(database_.speaks()));
 }
 
 std::optional<lease_sequence> storage_lease::read(std::string_view key) {

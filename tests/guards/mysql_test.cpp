@@ -170,6 +170,15 @@ TEST_F(mysql_guards, without_autocommit_there_is_always_a_transaction) {
     old_->execute("SET autocommit = 1");
 }
 
+TEST_F(mysql_guards, a_table_is_not_made_in_a_transaction_which_that_would_commit) {
+    old_->execute("BEGIN");
+    const auto make = [&] { return fence{old_db()}.create_table(), 0; };
+    EXPECT_EQ(error_of(make), errc::invalid_argument);
+    EXPECT_NE(text_of(make).find("would commit it"), std::string::npos) << text_of(make);
+    EXPECT_EQ(text_of(make).find("others would not see"), std::string::npos) << text_of(make);
+    old_->execute("ROLLBACK");
+}
+
 /// Such clients are told how many rows were found instead of how many were changed.
 TEST_F(mysql_guards, clients_that_count_found_rows_get_the_same_answers) {
     mysql_session counting{CLIENT_FOUND_ROWS};

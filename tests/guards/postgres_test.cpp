@@ -255,6 +255,41 @@ TEST_F(postgres_guards, a_lock_timeout_of_the_users_is_busy) {
     fresh_->execute("ROLLBACK");
 }
 
+/// libpq writes them to the standard error, and the server to its log.
+TEST_F(postgres_guards, a_table_that_is_there_is_made_again_without_a_notice) {
+    std::string notices;
+    ::PQsetNoticeProcessor(
+        dynamic_cast<postgres_session&>(*old_).handle(),
+        [](void* into, const char* text) { *static_cast<std::string*>(into) += text; }, &notices);
+    old_->execute("CREATE SCHEMA elsewhere");
+    for (const std::string schema : {"", "elsewhere.", "Elsewhere."}) {
+        fence{old_db(), schema + "Our_fence"}.create_table();
+        once{old_db(), {}, schema + "Our_once"}.create_table();
+    }
+    storage_lease{old_db()}.create_table();
+    storage_lease{old_db()}.create_table();
+    fence{old_db(), "Our_fence"}.create_table();
+    once{old_db(), {}, "Our_once"}.create_table();
+    EXPECT_EQ(notices, "");
+    EXPECT_EQ(fence(old_db(), "our_fence").announce("stock", {7}), admission::admitted);
+    EXPECT_EQ(fence(old_db(), "elsewhere.our_fence").newest("stock"), fencing_token{0});
+    old_->execute("SET search_path TO elsewhere, public");
+    old_->execute("DROP TABLE elsewhere.our_fence, elsewhere.our_once");
+    fence{old_db(), "our_fence"}.create_table();
+    EXPECT_EQ(fence(old_db(), "our_fence").newest("stock"), fencing_token{0})
+        << "where CREATE TABLE makes one, not where another is found";
+    once{old_db(), {}, "our_once"}.create_table();
+    old_->execute("DROP INDEX elsewhere.our_once_taken_until");
+    once{old_db(), {}, "our_once"}.create_table();
+    EXPECT_EQ(
+        old_->value("SELECT count(*) FROM pg_indexes WHERE schemaname = 'elsewhere' AND indexname ="
+                    " 'our_once_taken_until'"),
+        "1");
+    EXPECT_EQ(notices, "");
+    old_->execute("DROP TABLE public.our_fence, public.our_once, our_fence, our_once");
+    old_->execute("DROP SCHEMA elsewhere");
+}
+
 TEST_F(postgres_guards, two_that_create_the_table_at_once_both_succeed) {
     for (int round = 0; round < 20; ++round) {
         auto other = std::async(std::launch::async, [&] { fence{fresh_db(), "raced"}.create_table(); });
