@@ -67,7 +67,8 @@ void check_identifier(std::string_view name) {
 void check_key(std::string_view key) {
     constexpr std::size_t longest = 255;
     if (key.empty() || key.size() > longest) {
-        refuse(errc::invalid_name, "a key has 1 to 255 bytes, not " + std::to_string(key.size()));
+        refuse(errc::invalid_name,
+               "a guard's key has 1 to 255 bytes, not " + std::to_string(key.size()));
     }
 }
 

@@ -170,7 +170,12 @@ reply_handle command(redisContext* connection, const words& sent) {
         fail_out_of_step(connection);
     }
     if (reply->type == REDIS_REPLY_ERROR) {
-        fail(code_of(text_of(*reply)), text_of(*reply));
+        const auto code = code_of(text_of(*reply));
+        // The code's own words are about locks.
+        const std::string what = code == errc::wrong_kind
+                                     ? "a key of the guard's command holds a value of another type: "
+                                     : "";
+        fail(code, what + std::string{text_of(*reply)});
     }
     return reply;
 }
@@ -194,7 +199,7 @@ std::string companion(std::string_view prefix, std::string_view key) {
     if (key.empty() || key.find('}') != std::string_view::npos) {
         fail(errc::invalid_name,
              "\"" + std::string{key} +
-                 "\": a key must not be empty, and with a } it needs a whole {tag}");
+                 "\": a guard's key must not be empty, and with a } it needs a whole {tag}");
     }
     return text.append("{").append(key).append("}");
 }

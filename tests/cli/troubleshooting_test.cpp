@@ -477,7 +477,7 @@ const std::map<std::string, production>& productions() {
              guard::sqlite_database database{handle.get()};
              return thrown_by([&] { guard::fence(database, "my table"); });
          }},
-        {"a key has 1 to 255 bytes, not …",
+        {"a guard's key has 1 to 255 bytes, not …",
          [](stage&) {
              return with_fence(
                  ":memory:", [](guard::fence& fence) { static_cast<void>(fence.announce("", {33})); });

@@ -222,6 +222,31 @@ TEST_F(redis_guards, a_number_that_is_none_is_an_error_and_not_zero) {
     }
 }
 
+/// The text of the code itself speaks of locks.
+TEST_F(redis_guards, errors_about_keys_say_whose_key_it_is) {
+    const auto text_of = [](const std::function<void()>& call) -> std::string {
+        try {
+            call();
+        } catch (const std::system_error& error) {
+            return error.what();
+        }
+        return {};
+    };
+    const auto empty = text_of([&] { static_cast<void>(fence_.newest("")); });
+    EXPECT_NE(empty.find("a guard's key must not be empty"), std::string::npos) << empty;
+    server().cli({"SADD", "holdfast_fence:{stock}", "7"});
+    server().cli({"SADD", "row", "7"});
+    for (const auto& text : {text_of([&] { static_cast<void>(fence_.newest("stock")); }),
+                             text_of([&] { static_cast<void>(fence_.announce("stock", {7})); }),
+                             text_of([&] { static_cast<void>(lease_.read("row")); })}) {
+        EXPECT_NE(text.find("a key of the guard's command holds a value of another type"),
+                  std::string::npos)
+            << text;
+        EXPECT_NE(text.find("WRONGTYPE"), std::string::npos) << text;
+    }
+    EXPECT_EQ(error_of([&] { return fence_.newest("stock"); }), errc::wrong_kind);
+}
+
 TEST_F(redis_guards, what_the_server_refuses_for_the_moment_is_unavailable) {
     server().cli({"CONFIG", "SET", "maxmemory", "1"});
     EXPECT_EQ(error_of([&] { return fence_.announce("stock", {7}); }), errc::store_unavailable);
