@@ -19,8 +19,9 @@ namespace {
 
 using level = finding::severity;
 
-/// The settings that INFO does not tell.
-constexpr std::array<std::string_view, 3> settings{"appendfsync", "timeout", "tcp-keepalive"};
+/// The settings that INFO does not tell, or not always.
+constexpr std::array<std::string_view, 4> settings{"appendonly", "appendfsync", "timeout",
+                                                   "tcp-keepalive"};
 
 /// The answers of several servers, on their way in.
 struct survey {
@@ -55,6 +56,12 @@ struct survey {
         done(std::move(all));
     }
 };
+
+/// Whether INFO is that of a server that has not read its data yet. It calls its append-only file
+/// switched off meanwhile, whatever the setting is, and its replicas are not connected.
+[[nodiscard]] bool says_loading(const std::string& info) {
+    return info_field(info, "loading") == "1";
+}
 
 /// CONFIG GET answers [name, value]; users may lack the permission.
 [[nodiscard]] std::optional<std::string> setting_in(const value& answer) {
@@ -129,10 +136,21 @@ private:
                       info.text + ")"}});
         } else {
             server_ = "port " + info_field(info.text, "tcp_port");
-            add(judge_server(info.text, {.appendfsync = setting_in(result.replies[1]),
-                                         .timeout = setting_in(result.replies[2]),
-                                         .keepalive = setting_in(result.replies[3]),
+            add(judge_server(info.text, {.appendonly = setting_in(result.replies[1]),
+                                         .appendfsync = setting_in(result.replies[2]),
+                                         .timeout = setting_in(result.replies[3]),
+                                         .keepalive = setting_in(result.replies[4]),
                                          .fails_over = fails_over_}));
+        }
+        // While it loads it refuses nearly all that the trial consists of.
+        const auto& opening = result.replies[opening_at_];
+        if (says_loading(info.text) || opening.error_code() == "LOADING") {
+            add({{level::warning,
+                  {},
+                  "the server is loading its data; no lock can be had until it is done. The "
+                  "permissions were not checked: ask again then"}});
+            finish({});
+            return;
         }
         if (from_->words.clustered) {
             add(judge_cluster(result.replies[opening_at_ - 2], result.replies[opening_at_ - 1]));
@@ -379,7 +397,7 @@ std::vector<finding> judge_cluster(const value& info, const value& nodes) {
 }
 
 std::vector<finding> judge_server(const std::string& info, const server_setup& setup) {
-    const auto& [appendfsync, timeout, keepalive, fails_over] = setup;
+    const auto& [appendonly, appendfsync, timeout, keepalive, fails_over] = setup;
     std::vector<finding> found{{level::fact, {}, since_when(info)}};
     if (auto why = unsupported(version_in(info)); !why.empty()) {
         found.push_back({level::warning, {}, std::move(why)});
@@ -391,14 +409,16 @@ std::vector<finding> judge_server(const std::string& info, const server_setup& s
                          "maxmemory-policy is " + policy +
                              ": a lock may be evicted while it is held; set it to noeviction"});
     }
-    const bool keeps_log = info_field(info, "aof_enabled") == "1";
-    if (!keeps_log) {
+    const bool loading = says_loading(info);
+    const bool keeps_log = loading ? appendonly == "yes" : info_field(info, "aof_enabled") == "1";
+    const bool log_known = !loading || appendonly;
+    if (!keeps_log && log_known) {
         found.push_back(
             {level::warning,
              {},
              "appendonly is off: a restart forgets locks that are held; set appendonly yes, or give a "
              "quorum a restart_grace of the longest ttl"});
-    } else if (appendfsync && *appendfsync != "always") {
+    } else if (keeps_log && appendfsync && *appendfsync != "always") {
         const bool every_second = *appendfsync == "everysec";
         found.push_back(
             {every_second ? level::advice : level::warning,
@@ -414,7 +434,9 @@ std::vector<finding> judge_server(const std::string& info, const server_setup& s
                          "the server cannot write its append-only file: it refuses new locks, and a "
                          "restart forgets those that are held"});
     }
-    judge_replicas(info, fails_over, found);
+    if (!loading) {
+        judge_replicas(info, fails_over, found);
+    }
     if (timeout && *timeout != "0") {
         found.push_back({level::warning,
                          {},
@@ -428,10 +450,11 @@ std::vector<finding> judge_server(const std::string& info, const server_setup& s
                          "tcp-keepalive is 0: the server keeps the connections of hosts that vanished, "
                          "and takes those who waited there to be alive; set it to 60"});
     }
-    if (!timeout || !keepalive || (keeps_log && !appendfsync)) {
+    if (!timeout || !keepalive || !log_known || (keeps_log && !appendfsync)) {
         found.push_back({level::unchecked,
                          {},
-                         std::string{keeps_log && !appendfsync ? "appendfsync, " : ""} +
+                         std::string{log_known ? "" : "appendonly, "} +
+                             (!log_known || (keeps_log && !appendfsync) ? "appendfsync, " : "") +
                              "timeout and tcp-keepalive were not checked: this user may not run CONFIG "
                              "GET"});
     }

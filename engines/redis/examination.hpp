@@ -18,6 +18,7 @@ void examine_servers(const std::shared_ptr<const catalogue>& from, const address
 /// What is known of a server besides INFO.
 struct server_setup {
     // Settings; nothing where the user may not run CONFIG GET.
+    std::optional<std::string> appendonly{};
     std::optional<std::string> appendfsync{};
     std::optional<std::string> timeout{};
     std::optional<std::string> keepalive{};

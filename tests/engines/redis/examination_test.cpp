@@ -23,7 +23,7 @@ std::size_t warnings_in(const std::vector<finding>& all) {
 }
 
 std::vector<finding> judged(const std::string& versions) {
-    return judge_server(info_of(versions), {"always", "0", "300"});
+    return judge_server(info_of(versions), {"yes", "always", "0", "300"});
 }
 
 TEST(redis_server_judgement, supported_versions_are_named_and_not_warned_of) {
@@ -61,7 +61,7 @@ std::string changed(std::string info, const std::string& from, const std::string
 }
 
 void expect_warning(const std::string& info, const std::string& words, bool fails_over = false) {
-    const auto found = judge_server(info, {"always", "0", "300", fails_over});
+    const auto found = judge_server(info, {"yes", "always", "0", "300", fails_over});
     EXPECT_EQ(warnings_in(found), 1U) << words;
     EXPECT_NE(found.back().text.find(words), std::string::npos) << found.back().text;
 }
@@ -76,24 +76,39 @@ TEST(redis_server_judgement, replicas_that_may_lack_locks_are_warned_of) {
 TEST(redis_server_judgement, a_master_that_should_fail_over_needs_a_replica) {
     auto alone = info_of("redis_version:7.0.15\r\n");
     alone = changed(alone.substr(0, alone.find("slave0")), "connected_slaves:1", "connected_slaves:0");
-    EXPECT_EQ(warnings_in(judge_server(alone, {"always", "0", "300"})), 0U);
+    EXPECT_EQ(warnings_in(judge_server(alone, {"yes", "always", "0", "300"})), 0U);
     expect_warning(alone, "no replica is connected", true);
 }
 
 TEST(redis_server_judgement, settings_are_judged_where_they_are_known) {
     const auto well = info_of("redis_version:7.0.15\r\n");
-    EXPECT_EQ(warnings_in(judge_server(well, {"always", "300", "300"})), 1U);
-    EXPECT_EQ(warnings_in(judge_server(well, {"no", "0", "300"})), 1U);
-    const auto every_second = judge_server(well, {"everysec", "0", "300"});
+    EXPECT_EQ(warnings_in(judge_server(well, {"yes", "always", "300", "300"})), 1U);
+    EXPECT_EQ(warnings_in(judge_server(well, {"yes", "no", "0", "300"})), 1U);
+    const auto every_second = judge_server(well, {"yes", "everysec", "0", "300"});
     EXPECT_EQ(warnings_in(every_second), 0U);
     EXPECT_EQ(every_second.back().level, finding::severity::advice);
-    const auto without_keepalive = judge_server(well, {"always", "0", "0"});
+    const auto without_keepalive = judge_server(well, {"yes", "always", "0", "0"});
     EXPECT_EQ(warnings_in(without_keepalive), 1U);
     EXPECT_NE(without_keepalive.back().text.find("tcp-keepalive is 0"), std::string::npos);
     const auto blind = judge_server(well, {});
     EXPECT_EQ(warnings_in(blind), 0U);
     EXPECT_EQ(blind.back().level, finding::severity::unchecked);
     EXPECT_NE(blind.back().text.find("not checked"), std::string::npos) << blind.back().text;
+}
+
+/// A server says so while it reads its data, whatever its settings are.
+TEST(redis_server_judgement, a_server_that_loads_its_data_is_not_taken_for_forgetful_or_alone) {
+    auto loading =
+        changed(info_of("redis_version:7.0.15\r\nloading:1\r\n"), "aof_enabled:1", "aof_enabled:0");
+    loading =
+        changed(loading.substr(0, loading.find("slave0")), "connected_slaves:1", "connected_slaves:0");
+    EXPECT_EQ(warnings_in(judge_server(loading, {"yes", "always", "0", "300", true})), 0U);
+    EXPECT_EQ(warnings_in(judge_server(loading, {"no", "always", "0", "300", true})), 1U);
+    const auto blind = judge_server(loading, {});
+    EXPECT_EQ(warnings_in(blind), 0U);
+    EXPECT_EQ(blind.back().level, finding::severity::unchecked);
+    EXPECT_TRUE(blind.back().text.starts_with("appendonly, appendfsync, timeout and tcp-keepalive"))
+        << blind.back().text;
 }
 
 value text_reply(std::string text) {

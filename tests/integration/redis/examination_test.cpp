@@ -61,6 +61,31 @@ TEST(redis_examination, a_server_that_refuses_writes_is_warned_of_in_the_words_o
     EXPECT_EQ(warnings_about(client.examine(), ""), 0U);
 }
 
+TEST(redis_examination, a_server_that_loads_its_data_is_warned_of_and_not_for_its_settings) {
+    redis_server server{
+        {.arguments = {"--enable-debug-command", "local", "--appendonly", "yes", "--appendfsync",
+                       "always", "--loading-process-events-interval-bytes", "1024"}}};
+    client client{address_of(server.port())};
+    server.cli({"DEBUG", "POPULATE", "4000", "filler", "100"});
+    server.cli({"BGREWRITEAOF"});
+    EXPECT_TRUE(eventually([&] { return server.info("aof_rewrite_in_progress") == "0"; }));
+    server.cli({"CONFIG", "SET", "key-load-delay", "400"});
+    // Meanwhile the server answers as it does when it starts.
+    auto loading = in_background([&] { return server.cli({"DEBUG", "LOADAOF"}); });
+    EXPECT_TRUE(eventually([&] { return server.ask({"GET", "x"}).text.starts_with("LOADING"); }));
+
+    const auto found = client.examine();
+    server.cli({"CONFIG", "SET", "key-load-delay", "0"});
+    EXPECT_EQ(loading.get(), "OK");
+
+    EXPECT_EQ(warnings_about(found, "the server is loading its data; no lock can be had until"), 1U);
+    EXPECT_EQ(warnings_about(found, ""), 1U);
+    EXPECT_TRUE(std::none_of(found.begin(), found.end(), [](const finding& each) {
+        return each.level == finding::severity::unchecked;
+    }));
+    EXPECT_EQ(warnings_about(client.examine(), ""), 0U);
+}
+
 TEST(redis_examination,
      a_master_that_sentinels_watch_alone_is_warned_of_and_one_that_stands_alone_not) {
     const redis_server master;
