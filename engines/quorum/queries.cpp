@@ -401,8 +401,12 @@ void quorum_engine::examine(call how, completion<examine_reply> done) {
         }
         for (auto& each : reply.findings) {
             // A member that forgets, and votes at once when it is back, may grant what is held.
-            if (each.level == finding::severity::advice && options_.restart_grace.count() == 0) {
+            if (each.may_forget && options_.restart_grace.count() == 0) {
                 each.level = finding::severity::warning;
+                each.text += ", or give the quorum a restart_grace of the longest ttl";
+            } else if (each.may_forget) {
+                each.level = finding::severity::advice;
+                each.text += ". The quorum's restart_grace serves as well if no ttl is longer";
             }
             each.server = names_[member] + (each.server.empty() ? "" : ", ") + each.server;
         }

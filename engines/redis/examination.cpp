@@ -413,20 +413,19 @@ std::vector<finding> judge_server(const std::string& info, const server_setup& s
     const bool keeps_log = loading ? appendonly == "yes" : info_field(info, "aof_enabled") == "1";
     const bool log_known = !loading || appendonly;
     if (!keeps_log && log_known) {
-        found.push_back(
-            {level::warning,
-             {},
-             "appendonly is off: a restart forgets locks that are held; set appendonly yes, or give a "
-             "quorum a restart_grace of the longest ttl"});
+        found.push_back({level::warning,
+                         {},
+                         "appendonly is off: a restart forgets locks that are held; set appendonly yes",
+                         true});
     } else if (keeps_log && appendfsync && *appendfsync != "always") {
         const bool every_second = *appendfsync == "everysec";
-        found.push_back(
-            {every_second ? level::advice : level::warning,
-             {},
-             "appendfsync is " + *appendfsync + ": a crash of its host forgets the grants of " +
-                 (every_second ? "the last second" : "half a minute or more") +
-                 "; set it to always to keep them all, or give a quorum a restart_grace of the longest "
-                 "ttl"});
+        found.push_back({every_second ? level::advice : level::warning,
+                         {},
+                         "appendfsync is " + *appendfsync +
+                             ": a crash of its host forgets the grants of " +
+                             (every_second ? "the last second" : "half a minute or more") +
+                             "; set it to always to keep them all",
+                         true});
     }
     if (info_field(info, "aof_last_write_status") == "err") {
         found.push_back({level::warning,

@@ -96,6 +96,9 @@ struct finding {
     /// Which of the store's servers it is about; empty when there is only one.
     std::string server;
     std::string text;
+    /// The server may come back without locks that are held. What that means for a quorum depends on
+    /// its `restart_grace`.
+    bool may_forget{};
 };
 
 }  // namespace holdfast

@@ -342,6 +342,22 @@ TEST_F(looking, finds_as_much_in_json_as_in_text) {
     }
 }
 
+TEST_F(looking, advises_a_restart_grace_to_quorums_that_have_none_and_to_nobody_else) {
+    const redis_server server;
+    for (const auto* const keeps : {"appendonly is off", "appendfsync is everysec"}) {
+        const auto alone = ask(at(server), {"doctor"});
+        EXPECT_THAT(alone.output, AllOf(HasSubstr(keeps), Not(HasSubstr("restart_grace"))));
+        const auto voted = ask("quorum:" + at(server), {"doctor"});
+        EXPECT_EQ(voted.status, 78);
+        EXPECT_THAT(voted.output,
+                    AllOf(HasSubstr(keeps), HasSubstr(", or give the quorum a restart_grace of")));
+        const auto careful = ask("quorum:?restart_grace=1m " + at(server), {"doctor"});
+        EXPECT_EQ(careful.status, 0) << careful.output;
+        EXPECT_THAT(careful.output, AllOf(HasSubstr(keeps), Not(HasSubstr("or give"))));
+        server.cli({"CONFIG", "SET", "appendonly", "yes"});
+    }
+}
+
 TEST_F(looking, warns_of_tls_that_believes_everybody) {
     const redis_server server{{.arguments = {"--appendonly", "yes", "--appendfsync", "always"},
                                .tls = testing_support::tls_use::server_certificate}};
