@@ -288,7 +288,8 @@ as in holdfast --help.)",
         "doctor", "say what of the store's set-up endangers locks", "[OPTIONS]",
         R"(Asks the store, or every member of a quorum, how it is set up: whether it may evict or
 forget a lock that is held, since when it has been up, whether two members are one, whether its user
-lacks a permission, whether a cluster serves all its slots and none is left in the middle of a move.
+lacks a permission, whether a cluster serves all its slots and none is left in the middle of a move,
+whether sentinels answer and can agree on a new master.
 Changes nothing. ADVICE could be better and does not count; UNKNOWN could not be looked at.)",
         R"(0 nothing endangers locks; 78 something does, and is marked WARNING; 77 also if the user
 lacks a permission without which the store cannot be opened, which is named; 64, 69, 70, 71 as in

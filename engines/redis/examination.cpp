@@ -25,12 +25,14 @@ constexpr std::array<std::string_view, 4> settings{"appendonly", "appendfsync", 
 
 /// The answers of several servers, on their way in.
 struct survey {
-    explicit survey(std::size_t servers) : found(servers), errors(servers), missing{servers} {}
+    explicit survey(std::size_t servers) : found(servers), errors(servers), missing{servers + 1} {}
 
     /// Of the store as a whole.
     std::vector<finding> first;
     std::vector<std::vector<finding>> found;
     std::vector<failure> errors;
+    std::vector<finding> of_sentinels;
+    /// Servers, and the sentinels together.
     std::atomic<std::size_t> missing;
     completion<examine_reply> done;
 
@@ -53,6 +55,7 @@ struct survey {
             }
             std::move(found[index].begin(), found[index].end(), std::back_inserter(all.findings));
         }
+        std::move(of_sentinels.begin(), of_sentinels.end(), std::back_inserter(all.findings));
         done(std::move(all));
     }
 };
@@ -370,7 +373,73 @@ void judge_moves(const std::string& nodes, std::vector<finding>& found) {
 
 constexpr std::string_view all_slots = "16384";
 
+/// What is to be known of a sentinel that is in the address.
+void judge_silence(const sentinel_checkup& one, const std::string& server,
+                   std::vector<finding>& found) {
+    const auto name = one.where.text() + ": ";
+    const bool named = one.silence.detail.starts_with(name);
+    const auto reason = one.silence.detail.substr(named ? name.size() : 0);
+    const bool away =
+        one.silence.code == errc::store_unavailable || one.silence.code == errc::outcome_unknown;
+    constexpr std::string_view no_answer = "does not answer";
+    found.push_back({level::warning, server,
+                     (!away                 ? "is of no use: " + reason
+                      : reason == no_answer ? reason
+                                            : std::string{no_answer} + " (" + reason + ")") +
+                         "; it cannot help to replace the master, nor tell clients where it is"});
+}
+
+void judge_quorum(const sentinel_checkup& one, const std::string& server, std::string_view user,
+                  std::vector<finding>& found) {
+    const auto& answer = one.quorum;
+    const auto code = answer.error_code();
+    if (code == "NOQUORUM") {
+        found.push_back({level::warning, server,
+                         "the sentinels cannot agree on a new master when this one fails (" +
+                             answer.text + "); bring back those that are missing"});
+    } else if (code == "NOPERM") {
+        found.push_back(
+            {level::unchecked, server,
+             "whether the sentinels can agree on a new master was not checked: the user lacks "
+             "a permission; run: ACL SETUSER " +
+                 std::string{user.empty() ? "default" : user} + " +sentinel|ckquorum"});
+    } else if (answer.is_error()) {
+        found.push_back(
+            {level::unchecked, server,
+             "whether the sentinels can agree on a new master was not checked (" + answer.text + ")"});
+    } else {
+        found.push_back(
+            {level::fact, server, "the sentinels can agree on a new master (" + answer.text + ")"});
+    }
+}
+
 }  // namespace
+
+std::vector<finding> judge_sentinels(const std::vector<sentinel_checkup>& all, std::string_view user) {
+    std::vector<finding> found;
+    for (const auto& each : all) {
+        const auto server = "sentinel " + each.where.text();
+        if (each.silence.code == errc::shut_down) {
+            continue;
+        }
+        if (each.silence) {
+            judge_silence(each, server, found);
+            continue;
+        }
+        judge_quorum(each, server, user, found);
+        if (each.others == 0U) {
+            found.push_back({level::advice, server,
+                             "knows of no other sentinel: while it is away nobody replaces a master "
+                             "that fails, and nobody tells clients where it is; run three or more, and "
+                             "name all of them in the address"});
+        } else if (all.size() == 1) {
+            found.push_back({level::advice, server,
+                             "is the only one in the address: while it is away clients that start do "
+                             "not find the master; name all of them"});
+        }
+    }
+    return found;
+}
 
 std::vector<finding> judge_cluster(const value& info, const value& nodes) {
     std::vector<finding> found;
@@ -477,6 +546,11 @@ void examine_servers(const std::shared_ptr<const catalogue>& from, const address
              "address is believed, and told the password. Name the authority with "
              "ca=FILE instead"});
     }
+    from->servers.check_sentinels(how.deadline,
+                                  [all, user = where.sentinel_login.user](const auto& checkups) {
+                                      all->of_sentinels = judge_sentinels(checkups, user);
+                                      all->arrived();
+                                  });
     for (std::size_t index = 0; index < slots.size(); ++index) {
         std::make_shared<server_visit>(from, slots[index], where, all, index)->start(how);
     }

@@ -3,11 +3,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <holdfast/engine.hpp>
 #include <redis/address.hpp>
 #include <redis/catalogue.hpp>
+#include <redis/topology/sentinel_checkup.hpp>
 
 namespace holdfast::engines::redis {
 
@@ -28,6 +30,10 @@ struct server_setup {
 
 /// What INFO and the rest say about locks kept there.
 [[nodiscard]] std::vector<finding> judge_server(const std::string& info, const server_setup& setup);
+
+/// What the sentinels of the address say about their group, to a client that asks as `user`.
+[[nodiscard]] std::vector<finding> judge_sentinels(const std::vector<sentinel_checkup>& all,
+                                                   std::string_view user);
 
 /// What a server of a cluster answers to CLUSTER INFO and CLUSTER NODES: whether the cluster serves all
 /// slots, and which of the server's own have been left in the middle of a move.

@@ -11,6 +11,7 @@
 #include <redis/net/connection.hpp>
 #include <redis/net/subscriber.hpp>
 #include <redis/topology/sentinel_agreement.hpp>
+#include <redis/topology/sentinel_checkup.hpp>
 
 namespace holdfast::engines::redis {
 
@@ -54,6 +55,12 @@ public:
                       connection::done finished) = 0;
     /// For commands that concern all data there is.
     [[nodiscard]] virtual std::vector<std::uint16_t> a_slot_of_each_master() = 0;
+    /// Asks the sentinels of the address how their group is, in the order of the address; by `until`.
+    /// Nothing where there are none.
+    virtual void check_sentinels([[maybe_unused]] clock::time_point until,
+                                 std::function<void(std::vector<sentinel_checkup>)> done) {
+        done({});
+    }
 
     virtual void subscribe(const channel_place& where) = 0;
     virtual void unsubscribe(const channel_place& where) = 0;

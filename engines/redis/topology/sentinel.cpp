@@ -49,6 +49,8 @@ public:
     void send(std::uint16_t, lane which, connection::encode what, call how,
               connection::done finished) override;
     [[nodiscard]] std::vector<std::uint16_t> a_slot_of_each_master() override { return {0}; }
+    void check_sentinels(clock::time_point until,
+                         std::function<void(std::vector<sentinel_checkup>)> done) override;
 
     void subscribe(const channel_place& where) override;
     void unsubscribe(const channel_place& where) override;
@@ -262,6 +264,34 @@ void sentinel::ask_sentinels() {
             each->ask();
         }
     });
+}
+
+void sentinel::check_sentinels(clock::time_point until,
+                               std::function<void(std::vector<sentinel_checkup>)> done) {
+    struct checkups {
+        explicit checkups(std::size_t count) : all(count), missing{count} {}
+
+        std::vector<sentinel_checkup> all;
+        std::atomic<std::size_t> missing;
+        std::function<void(std::vector<sentinel_checkup>)> done;
+    };
+    const auto into = std::make_shared<checkups>(where_.nodes.size());
+    into->done = std::move(done);
+    bool open = false;
+    gate_.pass([&] {
+        open = true;
+        for (std::size_t index = 0; index < informers_.size(); ++index) {
+            informers_[index]->check(until, [into, index](sentinel_checkup said) {
+                into->all[index] = std::move(said);
+                if (into->missing.fetch_sub(1) == 1) {
+                    into->done(std::move(into->all));
+                }
+            });
+        }
+    });
+    if (!open) {
+        into->done({});
+    }
 }
 
 void sentinel::send(std::uint16_t, lane which, connection::encode what, call how,

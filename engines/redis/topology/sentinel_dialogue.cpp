@@ -25,6 +25,11 @@ void append(std::string& out, std::initializer_list<std::string_view> words) {
     return result;
 }
 
+/// The connection is of no use, unless there is no reason.
+[[nodiscard]] sentinel_dialogue::news fault(failure why) {
+    return {.view = {}, .switched = false, .checkup = {}, .error = std::move(why)};
+}
+
 [[nodiscard]] bool is_message(const value& answer) {
     return answer.items.size() == 3 && answer.items[0].text == "message";
 }
@@ -45,23 +50,36 @@ std::string sentinel_dialogue::opening() {
         append(out, {"AUTH", login_.password});
         expected_.push_back(part::login);
     }
-    append_question(out);
+    append_question(out, wish::master);
     return out;
 }
 
 std::string sentinel_dialogue::question() {
+    return ask_again(wish::master);
+}
+
+std::string sentinel_dialogue::checkup() {
+    return ask_again(wish::checkup);
+}
+
+std::string sentinel_dialogue::ask_again(wish what) {
     std::string out;
     append(out, {"UNSUBSCRIBE", channel});
     expected_.push_back(part::silence);
-    append_question(out);
+    append_question(out, what);
     return out;
 }
 
-void sentinel_dialogue::append_question(std::string& out) {
+void sentinel_dialogue::append_question(std::string& out, wish what) {
     append(out, {"SENTINEL", "GET-MASTER-ADDR-BY-NAME", service_});
     append(out, {"SENTINEL", "MASTER", service_});
+    expected_.insert(expected_.end(), {part::address, part::details});
+    if (what == wish::checkup) {
+        append(out, {"SENTINEL", "CKQUORUM", service_});
+        expected_.push_back(part::quorum);
+    }
     append(out, {"SUBSCRIBE", channel});
-    expected_.insert(expected_.end(), {part::address, part::details, part::listening});
+    expected_.push_back(part::listening);
 }
 
 sentinel_dialogue::news sentinel_dialogue::take(const value& answer) {
@@ -69,17 +87,17 @@ sentinel_dialogue::news sentinel_dialogue::take(const value& answer) {
         return take_message(answer);
     }
     if (says_full(answer)) {
-        return {{}, false, meaning_of(answer)};
+        return fault(meaning_of(answer));
     }
     if (expected_.empty()) {
-        return {{}, false, senseless_answer("nothing")};
+        return fault(senseless_answer("nothing"));
     }
     const part what = expected_.front();
     expected_.pop_front();
     switch (what) {
         case part::login:
             if (answer.is_error()) {
-                return {{}, false, {errc::unauthorised, "refused user name or password"}};
+                return fault({errc::unauthorised, "refused user name or password"});
             }
             return {};
         case part::address:
@@ -87,8 +105,15 @@ sentinel_dialogue::news sentinel_dialogue::take(const value& answer) {
         case part::details:
             take_details(answer);
             return {};
+        case part::quorum:
+            return {
+                .view = {},
+                .switched = false,
+                .checkup =
+                    sentinel_checkup{.where = {}, .silence = {}, .others = others_, .quorum = answer},
+                .error = {}};
         case part::silence:
-            return {{}, false, answer.is_error() ? meaning_of(answer) : failure{}};
+            return fault(answer.is_error() ? meaning_of(answer) : failure{});
         case part::listening:
             return take_listening(answer);
     }
@@ -109,30 +134,26 @@ sentinel_dialogue::news sentinel_dialogue::take_message(const value& message) {
     // The number is not told; that it is a higher one is certain.
     told.epoch = view_.epoch + 1;
     view_ = told;
-    return {told, true, {}};
+    return {.view = told, .switched = true, .checkup = {}, .error = {}};
 }
 
 sentinel_dialogue::news sentinel_dialogue::take_address(const value& answer) {
     if (answer.error_code() == "ERR") {
-        return {
-            {},
-            false,
-            {errc::bad_configuration, "this is not a sentinel; use redis:// (" + answer.text + ")"}};
+        return fault(
+            {errc::bad_configuration, "this is not a sentinel; use redis:// (" + answer.text + ")"});
     }
     if (answer.is_error()) {
-        return {{}, false, meaning_of(answer)};
+        return fault(meaning_of(answer));
     }
     if (answer.type == value::kind::nil) {
-        return {{},
-                false,
-                {errc::bad_configuration, "does not know a service called \"" + service_ +
-                                              "\"; the address must end in the name that the "
-                                              "sentinels' configuration gives it"}};
+        return fault({errc::bad_configuration, "does not know a service called \"" + service_ +
+                                                   "\"; the address must end in the name that the "
+                                                   "sentinels' configuration gives it"});
     }
     sentinel_view told;
     if (answer.items.size() != 2 || answer.items[0].text.empty() ||
         !read_number(answer.items[1].text, told.master.port)) {
-        return {{}, false, senseless_answer("SENTINEL GET-MASTER-ADDR-BY-NAME")};
+        return fault(senseless_answer("SENTINEL GET-MASTER-ADDR-BY-NAME"));
     }
     told.master.host = answer.items[0].text;
     view_ = told;
@@ -141,24 +162,29 @@ sentinel_dialogue::news sentinel_dialogue::take_address(const value& answer) {
 
 /// A list of names and values. Those who may not ask for it get along without.
 void sentinel_dialogue::take_details(const value& answer) {
+    others_.reset();
     for (std::size_t index = 0; index + 1 < answer.items.size(); index += 2) {
-        if (answer.items[index].text == "config-epoch" &&
-            !read_number(answer.items[index + 1].text, view_.epoch)) {
+        const auto& name = answer.items[index].text;
+        const auto& number = answer.items[index + 1].text;
+        std::uint32_t others{};
+        if (name == "config-epoch" && !read_number(number, view_.epoch)) {
             view_.epoch = 0;
+        } else if (name == "num-other-sentinels" && read_number(number, others)) {
+            others_ = others;
         }
     }
 }
 
 sentinel_dialogue::news sentinel_dialogue::take_listening(const value& answer) {
     if (!answer.is_error()) {
-        return {view_, false, {}};
+        return {.view = view_, .switched = false, .checkup = {}, .error = {}};
     }
     failure why = meaning_of(answer);
     if (refuses_keys(answer)) {
         why.detail += "; run: ACL SETUSER " + (login_.user.empty() ? "default" : login_.user) + " &" +
                       std::string{channel};
     }
-    return {{}, false, std::move(why)};
+    return fault(std::move(why));
 }
 
 }  // namespace holdfast::engines::redis

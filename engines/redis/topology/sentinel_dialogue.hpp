@@ -10,6 +10,7 @@
 #include <redis/net/settings.hpp>
 #include <redis/resp/value.hpp>
 #include <redis/topology/sentinel_agreement.hpp>
+#include <redis/topology/sentinel_checkup.hpp>
 
 namespace holdfast::engines::redis {
 
@@ -20,6 +21,7 @@ namespace holdfast::engines::redis {
 ///
 ///     AUTH   GET-MASTER-ADDR-BY-NAME   MASTER   SUBSCRIBE +switch-master          opening
 ///     UNSUBSCRIBE   GET-MASTER-ADDR-BY-NAME   MASTER   SUBSCRIBE +switch-master   asking again
+///     UNSUBSCRIBE   GET-MASTER-ADDR-BY-NAME   MASTER   CKQUORUM   SUBSCRIBE …     a checkup
 ///
 /// Only a sentinel that we may listen to has a say: it would tell of a new master too late.
 class sentinel_dialogue {
@@ -30,6 +32,8 @@ public:
     /// must have come before the next is asked.
     [[nodiscard]] std::string opening();
     [[nodiscard]] std::string question();
+    /// The question, and how the group of sentinels is.
+    [[nodiscard]] std::string checkup();
     /// Whether everything that was asked is answered.
     [[nodiscard]] bool settled() const noexcept { return expected_.empty(); }
 
@@ -38,15 +42,19 @@ public:
         std::optional<sentinel_view> view;
         /// It told of a new master by itself. Ask again: the number in `view` is a guess.
         bool switched{};
+        /// What it says to a checkup.
+        std::optional<sentinel_checkup> checkup;
         /// The connection is of no use.
         failure error;
     };
     [[nodiscard]] news take(const value& answer);
 
 private:
-    enum class part : std::uint8_t { login, silence, address, details, listening };
+    enum class part : std::uint8_t { login, silence, address, details, quorum, listening };
+    enum class wish : std::uint8_t { master, checkup };
 
-    void append_question(std::string& out);
+    void append_question(std::string& out, wish what);
+    [[nodiscard]] std::string ask_again(wish what);
     [[nodiscard]] news take_message(const value& message);
     [[nodiscard]] news take_address(const value& answer);
     void take_details(const value& answer);
@@ -56,6 +64,7 @@ private:
     credentials login_;
     std::deque<part> expected_;
     sentinel_view view_;
+    std::optional<std::uint32_t> others_{};
 };
 
 }  // namespace holdfast::engines::redis

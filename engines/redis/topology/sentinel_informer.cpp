@@ -4,12 +4,19 @@
 #include <array>
 #include <common/poll_timeout.hpp>
 #include <common/quiet_thread.hpp>
+#include <iterator>
 #include <redis/net/foreign.hpp>
 #include <utility>
 
 #include <poll.h>
 
 namespace holdfast::engines::redis {
+
+namespace {
+
+constexpr std::string_view no_answer = "does not answer";
+
+}  // namespace
 
 sentinel_informer::sentinel_informer(node_address where, connection_settings how, std::string service,
                                      events told)
@@ -30,20 +37,85 @@ void sentinel_informer::ask() {
     }
 }
 
+void sentinel_informer::check(clock::time_point until, std::function<void(sentinel_checkup)> done) {
+    {
+        const std::lock_guard lock{checks_guard_};
+        checks_.push_back({until, std::move(done)});
+    }
+    bell_.ring();
+}
+
+bool sentinel_informer::check_wanted() {
+    const std::lock_guard lock{checks_guard_};
+    return std::any_of(checks_.begin(), checks_.end(),
+                       [](const check_wish& each) { return !each.asked; });
+}
+
+bool sentinel_informer::begin_checks() {
+    const std::lock_guard lock{checks_guard_};
+    for (auto& each : checks_) {
+        each.asked = true;
+    }
+    return !checks_.empty();
+}
+
+void sentinel_informer::end_checks(const std::function<bool(const check_wish&)>& are_over,
+                                   const sentinel_checkup& said) {
+    std::vector<check_wish> ended;
+    {
+        const std::lock_guard lock{checks_guard_};
+        const auto over = std::stable_partition(checks_.begin(), checks_.end(),
+                                                [&](const auto& each) { return !are_over(each); });
+        std::move(over, checks_.end(), std::back_inserter(ended));
+        checks_.erase(over, checks_.end());
+    }
+    for (const auto& each : ended) {
+        each.done(said);
+    }
+}
+
+void sentinel_informer::fail_checks(failure why) {
+    end_checks([](const check_wish&) { return true; },
+               {.where = where_, .silence = std::move(why), .others = {}, .quorum = {}});
+}
+
+clock::time_point sentinel_informer::end_late_checks(clock::time_point now) {
+    auto next = clock::time_point::max();
+    bool late = false;
+    {
+        const std::lock_guard lock{checks_guard_};
+        for (const auto& each : checks_) {
+            late = late || each.until <= now;
+            next = each.until > now ? std::min(next, each.until) : next;
+        }
+    }
+    if (late) {
+        end_checks([now](const check_wish& each) { return each.until <= now; },
+                   {.where = where_,
+                    .silence = {errc::store_unavailable, std::string{no_answer}},
+                    .others = {},
+                    .quorum = {}});
+    }
+    return next;
+}
+
 void sentinel_informer::run() {
     while (!stopping_.load()) {
         failure why = converse();
         stream_.reset();
         if (stopping_.load()) {
-            return;
+            break;
         }
+        const auto reason = why;
         const bool named = why.detail.starts_with(where_.text());
         why.detail = (named ? "sentinel " : "sentinel " + where_.text() + ": ") + why.detail;
         told_.silent(why);
+        fail_checks(reason);
         const auto until =
             clock::now() + std::min<clock::duration>(reconnecting_.next(), longest_pause);
-        static_cast<void>(wait(-1, 0, until));
+        static_cast<void>(wait(-1, 0, until, interruption::check));
     }
+    fail_checks({errc::shut_down, "shutdown was called, or the client was destroyed"});
 }
 
 failure sentinel_informer::converse() {
@@ -78,14 +150,14 @@ failure sentinel_informer::talk() {
     while (!why && !stopping_.load()) {
         note_wish();
         const bool settled = dialogue_.settled();
-        if (settled && clock::now() >= ask_at_) {
+        if (settled && (check_wanted() || clock::now() >= ask_at_)) {
             why = put_question();
             continue;
         }
         const auto until = settled ? ask_at_ : asked_at_ + patience;
         const auto by = settled ? interruption::wish : interruption::end;
         if (!wait(stream_->socket(), POLLIN, until, by) && !settled) {
-            return {errc::store_unavailable, "does not answer"};
+            return {errc::store_unavailable, std::string{no_answer}};
         }
         why = receive();
     }
@@ -110,7 +182,7 @@ void sentinel_informer::note_wish() {
 failure sentinel_informer::put_question() {
     asked_at_ = clock::now();
     ask_at_ = asked_at_ + usual_pause;
-    return send(dialogue_.question());
+    return send(begin_checks() ? dialogue_.checkup() : dialogue_.question());
 }
 
 failure sentinel_informer::send(const std::string& bytes) {
@@ -167,6 +239,10 @@ failure sentinel_informer::accept(const value& answer) {
         reconnecting_.succeeded();
         told_.told(*news.view);
     }
+    if (news.checkup) {
+        news.checkup->where = where_;
+        end_checks([](const check_wish& each) { return each.asked; }, *news.checkup);
+    }
     if (news.switched) {
         ask_at_ = clock::now();
     }
@@ -177,10 +253,12 @@ bool sentinel_informer::wait(int descriptor, short wanted, clock::time_point unt
     std::array<::pollfd, 2> watched{{{.fd = bell_.get(), .events = POLLIN, .revents = 0},
                                      {.fd = descriptor, .events = wanted, .revents = 0}}};
     for (auto now = clock::now(); now < until && !stopping_.load(); now = clock::now()) {
-        if (by == interruption::wish && wanted_.load()) {
+        const bool wished = by == interruption::wish && wanted_.load();
+        if (wished || (by != interruption::end && check_wanted())) {
             return false;
         }
-        if (::poll(watched.data(), watched.size(), poll_timeout(until, now)) <= 0) {
+        const auto next = std::min(until, end_late_checks(now));
+        if (::poll(watched.data(), watched.size(), poll_timeout(next, now)) <= 0) {
             continue;
         }
         if (watched[0].revents != 0) {

@@ -3,8 +3,10 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <holdfast/error.hpp>
 #include <redis/net/backoff.hpp>
@@ -40,6 +42,8 @@ public:
     ~sentinel_informer();
 
     void ask();
+    /// Asks at once how the group of sentinels is. `done` runs exactly once, by `until`.
+    void check(clock::time_point until, std::function<void(sentinel_checkup)> done);
 
 private:
     /// Between questions that nothing has prompted.
@@ -61,11 +65,27 @@ private:
     [[nodiscard]] failure receive();
     [[nodiscard]] failure accept(const value& answer);
     [[nodiscard]] failure put_question();
-    enum class interruption : std::uint8_t { end, wish };
-    /// False when the time is over, or somebody interrupts.
+    enum class interruption : std::uint8_t { end, check, wish };
+    /// False when the time is over, or somebody interrupts: with a check, or with a wish of any kind.
     [[nodiscard]] bool wait(int descriptor, short wanted, clock::time_point until,
                             interruption by = interruption::end);
     void note_wish();
+
+    struct check_wish {
+        clock::time_point until;
+        std::function<void(sentinel_checkup)> done;
+        /// The sentinel has been asked.
+        bool asked{};
+    };
+    [[nodiscard]] bool check_wanted();
+    /// Whether there is one.
+    [[nodiscard]] bool begin_checks();
+    /// Tells those that `are_over` points out.
+    void end_checks(const std::function<bool(const check_wish&)>& are_over,
+                    const sentinel_checkup& said);
+    void fail_checks(failure why);
+    /// Ends those whose time is over. When that is so of the next.
+    [[nodiscard]] clock::time_point end_late_checks(clock::time_point now);
 
     const node_address where_;
     const connection_settings how_;
@@ -80,6 +100,9 @@ private:
     backoff asking_;
     clock::time_point asked_at_{};
     clock::time_point ask_at_{};
+
+    std::mutex checks_guard_;
+    std::vector<check_wish> checks_;
 
     bell bell_;
     std::atomic<bool> wanted_{false};

@@ -141,5 +141,72 @@ TEST(redis_cluster_judgement, a_cluster_that_is_not_whole_is_warned_of) {
         1U);
 }
 
+sentinel_checkup checkup(std::uint16_t port, std::optional<std::uint32_t> others, std::string quorum) {
+    sentinel_checkup said;
+    said.where = {"10.0.0.1", port, {}};
+    said.others = others;
+    said.quorum = text_reply(std::move(quorum));
+    if (!said.quorum.text.starts_with("OK")) {
+        said.quorum.type = value::kind::error;
+    }
+    return said;
+}
+
+sentinel_checkup silence(std::uint16_t port, failure why) {
+    sentinel_checkup said;
+    said.where = {"10.0.0.1", port, {}};
+    said.silence = std::move(why);
+    return said;
+}
+
+using level = finding::severity;
+
+TEST(redis_sentinel_judgement, sentinels_that_agree_are_fine) {
+    const auto found = judge_sentinels(
+        {checkup(1, 2, "OK 3 usable Sentinels."), checkup(2, {}, "OK 3 usable Sentinels.")}, "");
+    ASSERT_EQ(found.size(), 2U);
+    EXPECT_EQ(found[0].level, level::fact);
+    EXPECT_EQ(found[1].level, level::fact);
+    EXPECT_EQ(found[1].server, "sentinel 10.0.0.1:2");
+}
+
+TEST(redis_sentinel_judgement, a_group_that_cannot_replace_its_master_is_warned_of_in_its_own_words) {
+    const auto found =
+        judge_sentinels({checkup(1, 2, "NOQUORUM 1 usable Sentinels."),
+                         silence(2, {errc::store_unavailable, "10.0.0.1:2: connection refused"}),
+                         silence(3, {errc::store_unavailable, "does not answer"}),
+                         silence(4, {errc::bad_configuration, "does not know a service called \"x\""})},
+                        "");
+    ASSERT_EQ(warnings_in(found), 4U);
+    EXPECT_NE(found[0].text.find("(NOQUORUM 1 usable Sentinels.)"), std::string::npos) << found[0].text;
+    EXPECT_EQ(found[1].server, "sentinel 10.0.0.1:2");
+    EXPECT_TRUE(found[1].text.starts_with("does not answer (connection refused); ")) << found[1].text;
+    EXPECT_TRUE(found[2].text.starts_with("does not answer; ")) << found[2].text;
+    EXPECT_TRUE(found[3].text.starts_with("is of no use: does not know")) << found[3].text;
+}
+
+TEST(redis_sentinel_judgement, what_the_user_may_not_ask_is_unknown) {
+    const auto found = judge_sentinels({checkup(1, {}, "NOPERM this user has no permissions"),
+                                        checkup(2, {}, "ERR No such master with that name")},
+                                       "watcher");
+    ASSERT_EQ(found.size(), 2U);
+    EXPECT_EQ(found[0].level, level::unchecked);
+    EXPECT_TRUE(found[0].text.ends_with("run: ACL SETUSER watcher +sentinel|ckquorum"))
+        << found[0].text;
+    EXPECT_EQ(found[1].level, level::unchecked);
+}
+
+TEST(redis_sentinel_judgement, one_sentinel_alone_is_advised_against) {
+    const auto expect_advice = [](const std::vector<sentinel_checkup>& all, std::string_view words) {
+        const auto found = judge_sentinels(all, "");
+        EXPECT_EQ(warnings_in(found), 0U);
+        EXPECT_EQ(found.back().level, level::advice);
+        EXPECT_NE(found.back().text.find(words), std::string::npos) << found.back().text;
+    };
+    expect_advice({checkup(1, 0, "OK 1 usable Sentinels.")}, "knows of no other sentinel");
+    expect_advice({checkup(1, 2, "OK 3 usable Sentinels.")}, "the only one in the address");
+    expect_advice({checkup(1, {}, "OK 3 usable Sentinels.")}, "the only one in the address");
+}
+
 }  // namespace
 }  // namespace holdfast::engines::redis

@@ -11,12 +11,22 @@ namespace {
 
 using testing_support::redis_cluster;
 
-[[nodiscard]] std::size_t warnings_about(const std::vector<finding>& findings, std::string_view word) {
+[[nodiscard]] std::size_t findings_about(const std::vector<finding>& findings, finding::severity level,
+                                         std::string_view word) {
     return static_cast<std::size_t>(
         std::count_if(findings.begin(), findings.end(), [&](const finding& each) {
-            const bool warns = each.level == finding::severity::warning;
-            return warns && each.text.find(word) != std::string::npos;
+            return each.level == level && each.text.find(word) != std::string::npos;
         }));
+}
+
+[[nodiscard]] std::size_t warnings_about(const std::vector<finding>& findings, std::string_view word) {
+    return findings_about(findings, finding::severity::warning, word);
+}
+
+[[nodiscard]] bool is_warned_of(const std::vector<finding>& findings, const std::string& server) {
+    return std::any_of(findings.begin(), findings.end(), [&](const finding& each) {
+        return each.level == finding::severity::warning && each.server == server;
+    });
 }
 
 TEST(redis_examination, a_server_that_may_forget_locks_is_warned_of) {
@@ -94,11 +104,59 @@ TEST(redis_examination,
         .configuration =
             "sentinel monitor service 127.0.0.1 " + std::to_string(master.port()) + " 1\n"}};
     client watched{"redis+sentinel://127.0.0.1:" + std::to_string(sentinel.port()) + "/service"};
-    EXPECT_EQ(warnings_about(watched.examine(), "no replica is connected"), 1U);
+    const auto found = watched.examine();
+    EXPECT_EQ(warnings_about(found, "no replica is connected"), 1U);
+    EXPECT_EQ(findings_about(found, finding::severity::advice, "knows of no other sentinel"), 1U);
     client alone{address_of(master.port())};
     EXPECT_EQ(warnings_about(alone.examine(), "no replica is connected"), 0U);
     master.cli({"CONFIG", "SET", "tcp-keepalive", "0"});
     EXPECT_EQ(warnings_about(alone.examine(), "tcp-keepalive is 0"), 1U);
+}
+
+/// On behalf of a user of the sentinels who may ask for what the documentation says.
+[[nodiscard]] std::string address_of(const testing_support::redis_sentinels& servers,
+                                     const std::string& options = {}) {
+    std::string nodes;
+    for (const auto port : servers.sentinel_ports()) {
+        nodes += (nodes.empty() ? "127.0.0.1:" : ",127.0.0.1:") + std::to_string(port);
+    }
+    return "redis+sentinel://" + nodes + "/" + servers.service() + options;
+}
+
+TEST(redis_examination, sentinels_that_cannot_replace_their_master_are_warned_of_by_name) {
+    using level = finding::severity;
+    testing_support::redis_sentinels servers;
+    const auto sentinel = [&](std::size_t index) {
+        return "sentinel 127.0.0.1:" + std::to_string(servers.sentinel(index).port());
+    };
+    const auto well = client{address_of(servers)}.examine();
+    EXPECT_EQ(findings_about(well, level::fact, "(OK 3 usable Sentinels"), 3U);
+    EXPECT_EQ(findings_about(well, level::advice, "sentinel"), 0U);
+    for (std::size_t index = 0; index < 3; ++index) {
+        EXPECT_FALSE(is_warned_of(well, sentinel(index)));
+    }
+
+    servers.sentinel(1).kill_hard();
+    servers.sentinel(2).pause();
+    const auto& left = servers.sentinel(0);
+    EXPECT_TRUE(eventually([&] {
+        return left.cli({"SENTINEL", "CKQUORUM", servers.service()}).starts_with("NOQUORUM 1 usable");
+    }));
+    const auto found = client{address_of(servers)}.examine();
+    EXPECT_EQ(warnings_about(found, "does not answer"), 2U);
+    EXPECT_TRUE(is_warned_of(found, sentinel(1)));
+    EXPECT_TRUE(is_warned_of(found, sentinel(2)));
+    EXPECT_EQ(warnings_about(found, "(NOQUORUM 1 usable Sentinels. "), 1U);
+
+    left.cli({"ACL", "SETUSER", "watcher", "on", ">w", "&+switch-master",
+              "+sentinel|get-master-addr-by-name", "+sentinel|master", "+subscribe", "+unsubscribe"});
+    ::setenv("HOLDFAST_TEST_SENTINEL_PASSWORD", "w", 1);
+    const auto blind = client{address_of(servers,
+                                         "?sentinel_user=watcher&sentinel_password_env="
+                                         "HOLDFAST_TEST_SENTINEL_PASSWORD")}
+                           .examine();
+    EXPECT_EQ(warnings_about(blind, "NOQUORUM"), 0U);
+    EXPECT_EQ(findings_about(blind, level::unchecked, "ACL SETUSER watcher +sentinel|ckquorum"), 1U);
 }
 
 TEST(redis_examination, a_cluster_needs_more_permissions) {

@@ -81,6 +81,27 @@ TEST(redis_sentinel_dialogue, address_and_number_make_the_answer) {
     EXPECT_TRUE(dialogue.settled());
 }
 
+TEST(redis_sentinel_dialogue, a_checkup_also_asks_how_the_group_is) {
+    auto dialogue = settled_dialogue();
+    EXPECT_EQ(dialogue.checkup(), commands({{"UNSUBSCRIBE", "+switch-master"},
+                                            {"SENTINEL", "GET-MASTER-ADDR-BY-NAME", "shop"},
+                                            {"SENTINEL", "MASTER", "shop"},
+                                            {"SENTINEL", "CKQUORUM", "shop"},
+                                            {"SUBSCRIBE", "+switch-master"}}));
+    static_cast<void>(dialogue.take(deaf));
+    static_cast<void>(dialogue.take(address_of("10.0.0.2", "6379")));
+    EXPECT_FALSE(dialogue.take(list({text("num-other-sentinels"), text("2")})).checkup);
+    const auto news = dialogue.take(error("NOQUORUM 1 usable Sentinels."));
+    ASSERT_TRUE(news.checkup);
+    EXPECT_FALSE(news.error);
+    EXPECT_EQ(news.checkup->others, 2U);
+    EXPECT_EQ(news.checkup->quorum.text, "NOQUORUM 1 usable Sentinels.");
+    const auto view = dialogue.take(listening).view;
+    ASSERT_TRUE(view);
+    EXPECT_EQ(view->master.host, "10.0.0.2");
+    EXPECT_TRUE(dialogue.settled());
+}
+
 TEST(redis_sentinel_dialogue, without_leave_to_ask_for_the_number_it_is_zero) {
     sentinel_dialogue dialogue{"shop", {}};
     static_cast<void>(dialogue.opening());
