@@ -60,7 +60,7 @@ std::unique_ptr<client> open_store(const store_arguments& store, const appearanc
 
 std::string address_for_child(const store_arguments& store, const client& opened,
                               store_passing passing) {
-    // An embedded store's own word for its address is absolute. Other addresses lose their options
+    // An embedded store's own word for its address is absolute. Other addresses lose options
     // in it, and have no directory that could be relative.
     const bool embedded = store.address.rfind("local:", 0) == 0 || is_embedded_quorum(store.address);
     if (embedded) {

@@ -34,7 +34,7 @@ struct address {
     std::string prefix;
     enum class sharding : std::uint8_t { automatic, on, off } sharded{};
     bool redisson_tokens{};
-    /// Without secrets, for errors and `inspect`.
+    /// Without secrets, for errors and `inspect`. Of the options only those that make it another store.
     std::string text;
     /// Where the locks are: servers (in any order), service, database and prefix. See
     /// `engine::store_identity`.

@@ -16,6 +16,23 @@ namespace {
     return text;
 }
 
+/// A value as an address has it. Quotes, blanks and the like are taken apart by programs that cut
+/// addresses out of a text.
+[[nodiscard]] std::string encoded(std::string_view text) {
+    constexpr std::string_view special = "\"#%&'<>?@\\`";
+    constexpr std::string_view digits = "0123456789ABCDEF";
+    std::string result;
+    for (const char c : text) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (byte > 0x20 && byte != 0x7F && special.find(c) == std::string_view::npos) {
+            result += c;
+        } else {
+            result += {'%', digits[byte >> 4U], digits[byte & 0xFU]};
+        }
+    }
+    return result;
+}
+
 }  // namespace
 
 std::string shown_text(std::string_view scheme, const address& where) {
@@ -29,6 +46,10 @@ std::string shown_text(std::string_view scheme, const address& where) {
     }
     if (where.connection.database != 0) {
         text += (is_socket(where) ? "?database=" : "/") + std::to_string(where.connection.database);
+    }
+    if (!where.prefix.empty()) {
+        const bool first = text.find('?') == std::string::npos;
+        text += (first ? "?prefix=" : "&prefix=") + encoded(where.prefix);
     }
     return text;
 }

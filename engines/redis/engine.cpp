@@ -41,15 +41,16 @@ constexpr std::chrono::minutes shortest_card_life{2};
 constexpr milliseconds longest_farewell{100};
 
 [[nodiscard]] std::string reach_text(const address& where) {
+    const std::string with_prefix = where.prefix.empty() ? "" : " with this prefix";
     switch (where.topology) {
         case topology_kind::sentinel:
-            return "every host that uses this Redis service";
+            return "every host that uses this Redis service" + with_prefix;
         case topology_kind::cluster:
-            return "every host that uses this Redis cluster";
+            return "every host that uses this Redis cluster" + with_prefix;
         case topology_kind::standalone:
             break;
     }
-    return "every host that uses this Redis server";
+    return "every host that uses this Redis server" + with_prefix;
 }
 
 /// Connections know nothing of the whole address, so their advice is that for a single server.

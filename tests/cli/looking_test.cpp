@@ -358,6 +358,22 @@ TEST_F(looking, advises_a_restart_grace_to_quorums_that_have_none_and_to_nobody_
     }
 }
 
+TEST_F(looking, says_which_of_two_stores_on_one_server_it_looks_at) {
+    const redis_server server;
+    const auto holder = hold_at(at(server, "?prefix=team1:"), "job");
+    const auto prefixed = ask(at(server, "?prefix=team1:"), {"inspect", "job"});
+    EXPECT_THAT(prefixed.output,
+                AllOf(HasSubstr(at(server, "?prefix=team1:")),
+                      HasSubstr("uses this Redis server with this prefix\n"), HasSubstr("held")));
+    const auto plain = ask(at(server), {"inspect", "job"});
+    EXPECT_THAT(plain.output, AllOf(HasSubstr(at(server) + ","), HasSubstr("uses this Redis server\n"),
+                                    HasSubstr("free"), Not(HasSubstr("prefix"))));
+    const auto refused = ask(at(server, "?prefix=holdfast_"), {"inspect", "job"});
+    EXPECT_THAT(refused.errors, HasSubstr(at(server, "?prefix=holdfast_")));
+    holder->close_input();
+    EXPECT_EQ(holder->wait(), 0);
+}
+
 TEST_F(looking, warns_of_tls_that_believes_everybody) {
     const redis_server server{{.arguments = {"--appendonly", "yes", "--appendfsync", "always"},
                                .tls = testing_support::tls_use::server_certificate}};

@@ -55,7 +55,7 @@ TEST_F(quorum_opening, an_address_names_options_and_stores) {
 
 TEST_F(quorum_opening, an_address_that_is_shown_has_no_secrets) {
     EXPECT_EQ(engines::summarise_address("redis://me:secret@host:1/2?prefix=x").shown,
-              "redis://host:1/2");
+              "redis://host:1/2?prefix=x");
     EXPECT_EQ(engines::summarise_address("local:/a/b").shown, "local:/a/b");
     EXPECT_EQ(engines::summarise_address("mine:a@b").shown, "…");
     EXPECT_EQ(engines::summarise_address("mine://a@b").shown, "mine:…");
@@ -67,7 +67,7 @@ TEST_F(quorum_opening, its_identity_is_the_same_while_a_member_is_away) {
     const auto text = "quorum:" + addresses[0] + " " + addresses[1] + " " + away;
     EXPECT_EQ(opened->store_identity(), engines::summarise_address(text).identity);
     EXPECT_EQ(opened->address(),
-              "quorum:" + addresses[0] + " " + addresses[1] + " redis://127.0.0.1:1");
+              "quorum:" + addresses[0] + " " + addresses[1] + " redis://127.0.0.1:1?prefix=x");
     const auto elsewhere = engines::summarise_address(
         "quorum:?drift=1s redis://eve@127.0.0.1:1?prefix=x " + addresses[1] + " " + addresses[0]);
     EXPECT_EQ(opened->store_identity(), elsewhere.identity) << "in another order, by another user";

@@ -61,7 +61,7 @@ TEST_F(address_parsing, user_password_port_database_and_options_are_read) {
     EXPECT_EQ(parsed.connection.connect_timeout, 500ms);
     EXPECT_EQ(parsed.prefix, "a&b");
     EXPECT_TRUE(parsed.redisson_tokens);
-    EXPECT_EQ(parsed.text, "redis://10.0.0.5:7000/3");
+    EXPECT_EQ(parsed.text, "redis://10.0.0.5:7000/3?prefix=a%26b");
 }
 
 TEST_F(address_parsing, an_ipv6_address_stands_in_brackets) {
@@ -210,6 +210,24 @@ TEST_F(address_parsing, the_identity_says_where_the_locks_are_and_nothing_else) 
     EXPECT_EQ(identity("redis+cluster", "//a,b?sharded=on"), identity("redis+cluster", "//b,a"));
     EXPECT_NE(identity("redis+sentinel", "//a/s/1"), identity("redis+sentinel", "//a/s%2F1"));
     EXPECT_NE(identity("redis+unix", "///a/B"), identity("redis+unix", "///a/b"));
+}
+
+TEST_F(address_parsing, stores_that_differ_in_their_prefix_are_shown_with_it) {
+    const auto shown = [](std::string_view scheme, std::string_view rest) {
+        return parse_address(scheme, rest).text;
+    };
+    EXPECT_EQ(shown("redis", "//h/?prefix="), "redis://h:6379");
+    EXPECT_EQ(shown("redis", "//u:secret@h?prefix=team1:"), "redis://h:6379?prefix=team1:");
+    EXPECT_EQ(shown("redis+unix", "///s?prefix=a&database=2"), "redis+unix:///s?database=2&prefix=a");
+    EXPECT_EQ(shown("redis+unix", "///s?prefix=a"), "redis+unix:///s?prefix=a");
+    EXPECT_EQ(shown("rediss+sentinel", "//a,b/s/1?prefix=a"),
+              "rediss+sentinel://a:26379,b:26379/s/1?prefix=a");
+    EXPECT_EQ(shown("redis+cluster", "//a,b?prefix=a&sharded=on"),
+              "redis+cluster://a:6379,b:6379?prefix=a");
+    // What is shown is an address of the same store.
+    const auto odd = parse_address("redis", "//h?prefix=a%20b%3f%26c%25%40%23%22{d}/é:");
+    EXPECT_EQ(odd.text, "redis://h:6379?prefix=a%20b%3F%26c%25%40%23%22{d}/é:");
+    EXPECT_EQ(parse_address("redis", std::string_view{odd.text}.substr(6)).identity, odd.identity);
 }
 
 TEST_F(address_parsing, what_can_be_said_without_opening_reads_no_password) {
