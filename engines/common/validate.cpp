@@ -41,6 +41,10 @@ failure check_name(std::string_view name) {
     return core::check_name(name);
 }
 
+std::string_view flaw_in(std::string_view text) noexcept {
+    return core::flaw_in(text);
+}
+
 failure check_request(const acquire_request& request, const guarantees& promises) {
     if (auto bad = check_name(request.name)) {
         return bad;

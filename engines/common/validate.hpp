@@ -18,6 +18,8 @@ inline constexpr std::size_t longest_remark = 1024;
 inline constexpr std::uint32_t most_permits = 65'536;
 
 [[nodiscard]] failure check_name(std::string_view name);
+/// Why a part of a name cannot be one: "is not UTF-8", "holds a control character". Empty when it can.
+[[nodiscard]] std::string_view flaw_in(std::string_view text) noexcept;
 [[nodiscard]] failure check_request(const acquire_request& request, const guarantees& promises);
 [[nodiscard]] failure check_request(const renew_request& request, const guarantees& promises);
 [[nodiscard]] failure check_request(const release_request& request, const guarantees& promises);

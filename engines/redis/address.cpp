@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <common/validate.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -329,7 +330,7 @@ private:
             }
             result_.connection.connect_timeout = std::chrono::milliseconds{*milliseconds};
         } else if (name == "prefix") {
-            result_.prefix = value;
+            read_prefix(value);
         } else if (name == "sharded" && result_.topology == topology_kind::cluster) {
             constexpr std::array choices{address::sharding::automatic, address::sharding::on,
                                          address::sharding::off};
@@ -343,6 +344,19 @@ private:
             return false;
         }
         return true;
+    }
+
+    /// It becomes the beginning of names, so it has their rules.
+    void read_prefix(const std::string& value) {
+        constexpr std::size_t longest = 256;
+        if (value.size() > longest) {
+            refuse("option \"prefix\" has " + std::to_string(value.size()) + " bytes; at most " +
+                   std::to_string(longest) + " are allowed");
+        }
+        if (const auto flaw = flaw_in(value); !flaw.empty()) {
+            refuse("option \"prefix\" " + std::string{flaw});
+        }
+        result_.prefix = value;
     }
 
     [[nodiscard]] std::size_t one_of(const std::string& name, const std::string& value,

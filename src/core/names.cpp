@@ -55,15 +55,22 @@ failure check_name(std::string_view name) {
                                         std::to_string(name.size()) + " bytes; at most " +
                                         std::to_string(longest_name) + " are allowed"};
     }
-    for (auto rest = name; !rest.empty();) {
-        const auto [code_point, length] = decode(rest);
+    if (const auto flaw = flaw_in(name); !flaw.empty()) {
+        return {errc::invalid_name, "the name " + quote_name(name) + " " + std::string{flaw}};
+    }
+    return {};
+}
+
+std::string_view flaw_in(std::string_view text) noexcept {
+    while (!text.empty()) {
+        const auto [code_point, length] = decode(text);
         if (length == 0) {
-            return {errc::invalid_name, "the name " + quote_name(name) + " is not UTF-8"};
+            return "is not UTF-8";
         }
         if (is_control(code_point)) {
-            return {errc::invalid_name, "the name " + quote_name(name) + " holds a control character"};
+            return "holds a control character";
         }
-        rest.remove_prefix(length);
+        text.remove_prefix(length);
     }
     return {};
 }

@@ -230,6 +230,24 @@ TEST_F(address_parsing, stores_that_differ_in_their_prefix_are_shown_with_it) {
     EXPECT_EQ(parse_address("redis", std::string_view{odd.text}.substr(6)).identity, odd.identity);
 }
 
+TEST_F(address_parsing, a_prefix_has_the_rules_of_names) {
+    const auto with_prefix = [](const std::string& text) { return "//h?prefix=" + text; };
+    const auto longest = with_prefix(std::string(256, 'x'));
+    EXPECT_EQ(parse_address("redis", longest).prefix.size(), 256U);
+    EXPECT_NE(refusal("redis", longest + "x").find("\"prefix\" has 257 bytes; at most 256 are allowed"),
+              std::string::npos);
+    for (const auto* const text : {"a%00b", "%0a", "a%7f", "%1b[2J", "%c2%85"}) {
+        EXPECT_NE(refusal("redis", with_prefix(text)).find("\"prefix\" holds a control character"),
+                  std::string::npos)
+            << text;
+    }
+    for (const auto* const text : {"%ff", "a%c3", "%ed%a0%80"}) {
+        EXPECT_NE(refusal("redis", with_prefix(text)).find("\"prefix\" is not UTF-8"),
+                  std::string::npos)
+            << text;
+    }
+}
+
 TEST_F(address_parsing, what_can_be_said_without_opening_reads_no_password) {
     const auto rest = "//h?password_file=/nowhere";
     EXPECT_EQ(parse_address("redis", rest, passwords::ignored).text, "redis://h:6379");
