@@ -16,6 +16,7 @@
 #include "exit_code.hpp"
 #include "once_per.hpp"
 #include "secrets.hpp"
+#include "text.hpp"
 
 namespace holdfast::cli {
 
@@ -257,6 +258,20 @@ void check_run(const given_options& given, const run_arguments& run) {
     static_cast<void>(make_ending_terms(run.ttl, run.grace, run.max_hold));  // or else it is refused
 }
 
+/// As in `client_options`, before anything is written into the store.
+[[nodiscard]] std::string label(const given_options& given) {
+    auto text = given.text("--label");
+    constexpr std::size_t longest = 1024;
+    if (text.size() > longest) {
+        refuse(fmt::format("--label has {} bytes; at most {} are allowed", text.size(), longest),
+               "run");
+    }
+    if (valid_utf8_prefix(text) != text.size()) {
+        refuse("--label is not UTF-8", "run");
+    }
+    return text;
+}
+
 [[nodiscard]] run_arguments make_run(const given_options& given, std::vector<std::string> command,
                                      bool separated) {
     const auto& names = given.arguments();
@@ -288,7 +303,7 @@ void check_run(const given_options& given, const run_arguments& run) {
         given.has("--pass-store") ? store_passing::with_password : store_passing::without_password;
     run.shared = given.has("--shared");
     run.permits = permits(given);
-    run.label = given.text("--label");
+    run.label = label(given);
     run.json = given.has("--json");
     run.level = level(given);
     check_run(given, run);

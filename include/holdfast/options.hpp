@@ -58,7 +58,8 @@ struct lease_options {
 enum class scope : std::uint8_t { process, host, fleet };
 
 struct client_options {
-    /// Words of your own for `holdfast list` ("billing worker 3").
+    /// Words of your own for `holdfast list` ("billing worker 3"). UTF-8, at most 1024 bytes: the store
+    /// keeps them (`errc::invalid_argument`).
     std::string label{};
     /// Refuse any store whose locks do not exclude at least this much. `HOLDFAST_REQUIRE` may ask for
     /// more.

@@ -95,6 +95,15 @@ void check(const client_options& options) {
     if (options.handover_time < 0ms) {
         refuse("handover_time", options.handover_time);
     }
+    constexpr std::size_t longest_label = 1024;
+    const auto size = options.label.size();
+    if (size > longest_label || !core::is_utf8(options.label)) {
+        failure{errc::invalid_argument, size > longest_label
+                                            ? "it has " + std::to_string(size) + " bytes; at most " +
+                                                  std::to_string(longest_label) + " are allowed"
+                                            : "it is not UTF-8"}
+            .raise("client_options::label");
+    }
 }
 
 [[nodiscard]] std::shared_ptr<detail::session> make_session(std::unique_ptr<engines::engine> engine,

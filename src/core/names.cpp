@@ -75,6 +75,17 @@ std::string_view flaw_in(std::string_view text) noexcept {
     return {};
 }
 
+bool is_utf8(std::string_view text) noexcept {
+    while (!text.empty()) {
+        const auto length = decode(text).length;
+        if (length == 0) {
+            return false;
+        }
+        text.remove_prefix(length);
+    }
+    return true;
+}
+
 std::string quote_name(std::string_view name) {
     constexpr std::size_t shown = 64;
     constexpr std::string_view digits = "0123456789abcdef";

@@ -98,6 +98,11 @@ INSTANTIATE_TEST_SUITE_P(
         misuse{"scope", {"run", "job", "--require", "galaxy", "--", "true"}, "fleet, host, process"},
         misuse{"control_character", {"run", "a\tb", "--", "true"}, "control character"},
         misuse{"not_utf8", {"run", "a\xff", "--", "true"}, "UTF-8"},
+        misuse{"label_too_long",
+               {"run", "job", "--label", std::string(1025, 'x'), "--", "true"},
+               "--label has 1025 bytes; at most 1024 are allowed"},
+        misuse{
+            "label_not_utf8", {"run", "job", "--label", "a\xff", "--", "true"}, "--label is not UTF-8"},
         misuse{"inspect_without_name", {"inspect"}, "which lock?"},
         misuse{"release_token", {"release", "job", "--token", "x"}, "token"},
         misuse{"release_owner", {"release", "job", "--owner", "x"}, "owner"},

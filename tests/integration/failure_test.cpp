@@ -332,6 +332,28 @@ TEST(address_test, timeouts_that_make_no_sense_are_refused) {
               "client_options::outage_patience: it cannot be -1 ms: invalid argument");
 }
 
+TEST(address_test, a_label_is_text_of_at_most_a_kilobyte) {
+    const auto refusal = [](const std::string& label) {
+        return error_text_of([&] { client("labelled:", {.label = label}); });
+    };
+    engines::register_engine(
+        "labelled",
+        [](std::string_view,
+           const engines::client_identity& identity) -> std::unique_ptr<engines::engine> {
+            throw std::runtime_error{"opened with " + std::to_string(identity.card.label.size())};
+        });
+    EXPECT_EQ(refusal(std::string(1025, 'x')),
+              "client_options::label: it has 1025 bytes; at most 1024 are allowed: invalid argument");
+    EXPECT_EQ(refusal("\x1b\xff"), "client_options::label: it is not UTF-8: invalid argument");
+    for (const auto& label : {std::string(1024, 'x'), std::string{"\x1b[2J\0é", 7}}) {
+        EXPECT_THROW(client("labelled:", {.label = label}), std::runtime_error);
+    }
+    EXPECT_EQ(error_of([] {
+                  client{quorum{{"memory:a"}}, {.label = std::string(1025, 'x')}};
+              }),
+              errc::invalid_argument);
+}
+
 TEST_F(failure_test, the_environment_may_ask_for_more_than_the_options) {
     ASSERT_EQ(setenv("HOLDFAST_REQUIRE", "fleet", 1), 0);
     const auto error = error_of([] { client{fresh_store(), {.require = scope::process}}; });
