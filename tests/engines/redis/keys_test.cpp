@@ -171,7 +171,7 @@ TEST(redis_keys, what_has_no_name_is_out_of_every_name_s_reach) {
         EXPECT_TRUE(is_reserved(key)) << key;
     }
     for (const std::string_view name :
-         {"stock", "holdfast", "redisson_lock__channel:{a}", "{a}:timeout"}) {
+         {"stock", "holdfast", "redisson_x", "redisson_lock__channel:{a}", "{a}:timeout"}) {
         EXPECT_FALSE(is_reserved(name)) << name;
     }
 }

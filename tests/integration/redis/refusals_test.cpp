@@ -1,5 +1,7 @@
 #include <filesystem>
+#include <fstream>
 #include <future>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -133,6 +135,23 @@ TEST_F(redis_refusals, a_name_that_is_for_what_is_known_about_locks_is_refused_a
         EXPECT_FALSE(is_there(reserved));
     }
     EXPECT_FALSE(is_there("another"));
+}
+
+TEST_F(redis_refusals, the_names_that_are_refused_are_those_that_the_documentation_lists) {
+    for (const std::string page : {"/docs/redis.md", "/docs/troubleshooting.md"}) {
+        std::ifstream file{HOLDFAST_SOURCE_DIR + page};
+        const std::string text{std::istreambuf_iterator<char>{file}, {}};
+        for (const std::string beginning :
+             {"holdfast_", "redisson_lock_queue:", "redisson_lock_timeout:", "redisson_lock_token:"}) {
+            EXPECT_NE(text.find("`" + beginning + "`"), std::string::npos) << page << beginning;
+            mutex refused{client_, beginning + "x"};
+            EXPECT_EQ(error_of([&] { return refused.try_lock(); }), errc::invalid_name) << beginning;
+        }
+        EXPECT_EQ(text.find("`redisson_`"), std::string::npos) << page;
+    }
+    mutex other{client_, "redisson_x"};
+    EXPECT_TRUE(other.try_lock());
+    other.unlock();
 }
 
 TEST_F(redis_refusals, something_else_under_the_locks_name_is_not_touched) {
