@@ -39,17 +39,22 @@ class session;
 /// deadline and a stop token end `wait` also while the store does not answer.
 class latch {
 public:
+    /// The largest count. Beyond it `errc::invalid_argument`: a negative number is there, as an
+    /// unsigned one.
+    static constexpr std::uint32_t most = 2'147'483'647;
+
     latch(client& owner, std::string name);
     latch(const latch&) = delete;
     latch& operator=(const latch&) = delete;
     ~latch();
 
-    /// Starts to count, unless it counts already. The store forgets it `lifetime` after this call,
-    /// however often it was counted down: choose more than the longest time from here to the last
-    /// `count_down`, waits included. It only matters when somebody never arrives.
+    /// Starts to count, unless it counts already. `count` is from 1 to `most`. The store forgets it
+    /// `lifetime` after this call, however often it was counted down: choose more than the longest time
+    /// from here to the last `count_down`, waits included. It only matters when somebody never arrives.
     [[nodiscard]] bool try_set(std::uint32_t count,
                                std::chrono::milliseconds lifetime = std::chrono::hours{24});
-    /// No further than zero. Nothing when the latch is not there, or not there any more.
+    /// Stops at zero, however large `by` (at most `most`) is. Nothing when the latch is not there, or
+    /// not there any more.
     void count_down(std::uint32_t by = 1);
     [[nodiscard]] std::uint32_t count() const;
     /// Whether it is open or not there. One look cannot tell one from the other.

@@ -17,6 +17,16 @@ using operation = engines::latch_request::operation;
     return "latch " + core::quote_name(name) + " on " + where.address();
 }
 
+/// A negative number was made a large one on its way here.
+void check_count(const detail::session& where, const std::string& name, std::uint32_t count) {
+    if (count > latch::most) {
+        failure{errc::invalid_argument, "it cannot count " + std::to_string(count) +
+                                            " (a negative number?); at most " +
+                                            std::to_string(latch::most) + " are allowed"}
+            .raise(describe(where, name));
+    }
+}
+
 engines::latch_reply ask(detail::session& where, engines::latch_request request) {
     const auto name = request.name;
     auto reply = where.latch(std::move(request));
@@ -50,6 +60,7 @@ bool latch::try_set(std::uint32_t count, std::chrono::milliseconds lifetime) {
         failure{errc::invalid_argument, "it must count from at least 1"}.raise(
             describe(*session_, name_));
     }
+    check_count(*session_, name_, count);
     const auto shortest = session_->promises().minimum_ttl;
     const auto longest = session_->promises().maximum_ttl;
     if (lifetime <= std::chrono::milliseconds{0} || lifetime < shortest || lifetime > longest) {
@@ -63,6 +74,7 @@ bool latch::try_set(std::uint32_t count, std::chrono::milliseconds lifetime) {
 }
 
 void latch::count_down(std::uint32_t by) {
+    check_count(*session_, name_, by);
     ask(*session_, {operation::count_down, name_, by, {}, {}});
 }
 
@@ -79,6 +91,7 @@ bool latch::wait(std::stop_token stop) const {
 }
 
 void latch::arrive_and_wait(std::uint32_t by) {
+    check_count(*session_, name_, by);
     const auto arrived = ask(*session_, {operation::count_down, name_, by, {}, {}});
     if (arrived.count > 0) {
         const auto wrong =

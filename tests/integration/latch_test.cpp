@@ -55,6 +55,26 @@ TEST_F(latch_test, it_counts_no_further_than_zero) {
     EXPECT_EQ(near_.count(), 0U);
 }
 
+TEST_F(latch_test, a_negative_count_is_refused_and_opens_nothing) {
+    const int negative = -1;
+    const auto wrong = static_cast<std::uint32_t>(negative);
+    const auto refused = [](const auto& call) {
+        EXPECT_EQ(error_of(call), errc::invalid_argument);
+        const auto text = error_text_of(call);
+        EXPECT_NE(text.find("4294967295 (a negative number?); at most 2147483647"), std::string::npos)
+            << text;
+    };
+    refused([&] { static_cast<void>(near_.try_set(wrong, 1h)); });
+    EXPECT_EQ(near_.count(), 0U);
+    ASSERT_TRUE(near_.try_set(2));
+    refused([&] { far_.count_down(wrong); });
+    refused([&] { far_.arrive_and_wait(wrong); });
+    EXPECT_EQ(near_.count(), 2U);
+    far_.count_down(latch::most);
+    ASSERT_TRUE(far_.try_set(latch::most));
+    EXPECT_EQ(near_.count(), latch::most);
+}
+
 TEST_F(latch_test, an_open_latch_may_be_set_again) {
     ASSERT_TRUE(near_.try_set(1));
     near_.count_down();
