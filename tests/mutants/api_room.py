@@ -91,4 +91,11 @@ MUTANTS = [
         "A deadline that has passed means one attempt, not none.",
         "holdfast_integration_tests "
         "std_conformance_test.negative_and_tiny_waits_end_at_once"),
+    mutant(
+        "src/api/latch.cpp",
+        "if (count > latch::most) {",
+        "if (count == latch::most + 1) {",
+        "A negative count opens no latch.",
+        "holdfast_integration_tests "
+        "latch_test.a_negative_count_is_refused_and_opens_nothing"),
 ]

@@ -217,4 +217,25 @@ MUTANTS = [
         "In a line that is never empty Java does not take waiters of ours for dead.",
         "holdfast_redis_script_tests fair_scripts."
         "whoever_gets_the_lock_late_moves_the_others_up_by_what_was_left_of_its_time"),
+    mutant(
+        "engines/redis/examination.cpp",
+        "const bool keeps_log = loading ? appendonly == \"yes\" : ",
+        "const bool keeps_log = ",
+        "A server that loads its data is not taken for one that keeps none.",
+        "holdfast_redis_topology_tests redis_server_judgement."
+        "a_server_that_loads_its_data_is_not_taken_for_forgetful_or_alone"),
+    mutant(
+        "engines/redis/examination.cpp",
+        "if (code == \"NOQUORUM\") {",
+        "if (code == \"NOQUORUM\" && !user.empty()) {",
+        "Sentinels that cannot agree on a new master are warned of.",
+        "holdfast_redis_topology_tests redis_sentinel_judgement."
+        "a_group_that_cannot_replace_its_master_is_warned_of_in_its_own_words"),
+    mutant(
+        "engines/redis/address_text.cpp",
+        "text += (first ? \"?prefix=\" : \"&prefix=\") + encoded(where.prefix);",
+        "text += first ? \"\" : encoded({});",
+        "Two stores of one server do not look alike.",
+        "holdfast_redis_net_tests "
+        "address_parsing.stores_that_differ_in_their_prefix_are_shown_with_it"),
 ]
