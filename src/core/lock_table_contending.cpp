@@ -330,7 +330,12 @@ failure lock_table::reason_to_give_up(const waiter& who, clock::time_point now) 
         if (stands ? !ahead.in_turn : id != own) {
             continue;
         }
-        if (ahead.way.trouble()) {
+        // The store's last word was "busy", and the only request since then had no longer than this
+        // call: whether the engine gives up on it before or after us says nothing about the store.
+        const bool cut_short = ahead.asker == who.id && ahead.way.contended() && who.what.deadline &&
+                               ahead.way.trouble_since() == ahead.way.sent_at() &&
+                               ahead.answer_by >= *who.what.deadline;
+        if (ahead.way.trouble() && !cut_short) {
             return trouble_for(who.id, ahead.asker, ahead.way.trouble());
         }
         const bool unheard = ahead.way.asking() && !ahead.way.contended();

@@ -169,6 +169,11 @@ failure refusal(const dialogue& sent, const std::vector<value>& answers, std::si
     if (code == "LOADING") {
         return {errc::store_unavailable, "the server is still loading its data (" + words + ")"};
     }
+    if (code == "BUSY") {
+        return {errc::store_unavailable,
+                "the server is busy with somebody's script; an operator can end it with SCRIPT KILL (" +
+                    words + ")"};
+    }
     if (to_login && code == "ERR" && answers.size() > 1) {
         return {errc::unauthorised, "the server did not take the user or the password (" + words + ")"};
     }

@@ -307,6 +307,21 @@ TEST_F(lock_table_waiting, deadline_passes_and_the_engine_says_that_no_answer_ca
     answer(only<send_release>(), released());
 }
 
+TEST_F(lock_table_waiting,
+       engine_that_gives_up_just_before_the_deadline_of_a_call_that_was_busy_changes_nothing) {
+    acquire(until(script::at(100ms), exclusive()));
+    answer(only<send_acquire>(), busy());
+    hint();
+    const auto asked = only<send_acquire>();
+    at(100ms - 1ns);
+    answer(asked, not_acquired(errc::outcome_unknown));
+
+    at(100ms);
+
+    EXPECT_EQ(only<finish_acquire>().error.code, errc::busy);
+    answer(only<send_release>(), released());
+}
+
 TEST_F(lock_table_waiting, deadline_passes_and_the_engine_says_nothing) {
     acquire(until(script::at(100ms), exclusive()));
 
