@@ -83,7 +83,7 @@ std::string indexing(dialect which, const std::string& table) {
 /// The row of a ticket. PostgreSQL computes what it writes before it waits for the row, so it locks the
 /// row first: a sub-select that locks is done before everything else.
 std::string of_the_ticket(dialect which, const std::string& table) {
-    const std::string ours = " WHERE operation = $1 AND claimant = $2";
+    std::string ours = " WHERE operation = $1 AND claimant = $2";
     if (which != dialect::postgres) {
         return ours;
     }
