@@ -351,7 +351,7 @@ protected:
         for (const auto& [name, ask] : guards_that_need_a_transaction()) {
             SCOPED_TRACE(name);
             lose();
-            EXPECT_EQ(error_of([&] { return ask(old_db()), 0; }), errc::invalid_argument);
+            EXPECT_EQ(error_of([&, &ask = ask] { return ask(old_db()), 0; }), errc::invalid_argument);
         }
     }
 
