@@ -81,7 +81,7 @@ constexpr milliseconds longest_member_timeout{500};
     // A member that gave the lock to somebody by itself would not know what the others do.
     common.permits = common.latches = common.fair = common.hands_over = false;
     common.why_no_permits =
-        "a quorum cannot count permits: of 3 stores with 2 permits each, three clients can each have a "
+        "a quorum cannot count permits: of three stores, say, with two permits each, three clients can each have a "
         "majority";
     common.why_no_latches =
         "a quorum has no latches: members that missed a count would never agree again";

@@ -325,6 +325,8 @@ void redis_engine::acquire_confirmed(acquire_request request, script_call script
                 read(result, [&](const value& answer) { return acquire_answer(answer, request); });
             if (reply.error.code == errc::outcome_unknown) {
                 unsettled_.add(request.owner, clock::now() + 2 * request.ttl);
+                reply.error.detail +=
+                    " (waiting for " + std::to_string(needed) + " replicas to confirm)";
             } else {
                 unsettled_.remove(request.owner);
             }

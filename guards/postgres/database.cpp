@@ -212,6 +212,9 @@ answer postgres_database::run(std::string_view statement, std::span<const parame
         connection_, std::string{statement}.c_str(), static_cast<int>(sent.values.size()), nullptr,
         sent.values.data(), sent.lengths.data(), sent.formats.data(), 0)};
     const auto status = ::PQresultStatus(result.get());
+    if (status == PGRES_EMPTY_QUERY) {
+        fail(errc::invalid_argument, "the statement is empty");
+    }
     if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) {
         if (is_about_creation(statement) && was_created_meanwhile(result.get()) && !in_transaction()) {
             return {};

@@ -172,6 +172,15 @@ void keep_forever(std::shared_ptr<detail::session> inherited) {
     kept->push_back(std::move(inherited));
 }
 
+/// Absent: the client's own `request_timeout`.
+void check_timeout(const std::optional<std::chrono::milliseconds>& timeout, const std::string& action) {
+    if (timeout && *timeout <= 0ms) {
+        failure{errc::invalid_argument,
+                "the timeout cannot be " + std::to_string(timeout->count()) + " ms"}
+            .raise(action);
+    }
+}
+
 }  // namespace
 
 client::client() : client{client_options{}} {}
@@ -213,6 +222,7 @@ std::uint64_t client::dropped_events() const noexcept {
 }
 
 lock_info client::inspect(std::string_view name, std::optional<std::chrono::milliseconds> timeout) {
+    check_timeout(timeout, "cannot inspect " + core::quote_name(name) + " on " + store());
     auto reply = session_->inspect(std::string{name}, timeout);
     if (reply.error) {
         reply.error.raise("cannot inspect " + core::quote_name(name) + " on " + store());
@@ -222,11 +232,7 @@ lock_info client::inspect(std::string_view name, std::optional<std::chrono::mill
 
 lock_page client::list(std::string_view prefix, std::string_view from, std::size_t limit,
                        std::optional<std::chrono::milliseconds> timeout) {
-    if (timeout && *timeout <= 0ms) {
-        failure{errc::invalid_argument,
-                "the timeout cannot be " + std::to_string(timeout->count()) + " ms"}
-            .raise("cannot list locks on " + store());
-    }
+    check_timeout(timeout, "cannot list locks on " + store());
     auto reply = session_->list({std::string{prefix}, std::string{from}, limit}, timeout);
     if (reply.error) {
         reply.error.raise("cannot list locks on " + store());

@@ -288,7 +288,11 @@ void lock_table::finish_release_calls(clock::time_point now) {
 std::vector<unreleased_lock> lock_table::unreleased() const {
     auto result = refused_at_shutdown_;
     for (const auto& [id, back] : releases_) {
-        result.push_back({back->request.name, back->token, back->way.trouble()});
+        auto why = back->way.trouble();
+        if (!why) {
+            why = {errc::outcome_unknown, "the store has not answered its release yet"};
+        }
+        result.push_back({back->request.name, back->token, std::move(why)});
     }
     for (const auto& [id, who] : contests_) {
         result.push_back({*who->name, {}, {errc::outcome_unknown, "a request for it was under way"}});

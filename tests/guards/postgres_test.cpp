@@ -125,6 +125,13 @@ TEST_F(postgres_guards, a_transaction_that_failed_already_is_still_one) {
     old_->execute("ROLLBACK");
 }
 
+TEST_F(postgres_guards, a_text_without_a_statement_is_refused_in_words) {
+    for (const std::string text : {" ", ";", "\n", "-- hello", "/* hello */"}) {
+        SCOPED_TRACE(text);
+        EXPECT_EQ(error_of([&] { return old_db().run(text, {}); }), errc::invalid_argument);
+    }
+}
+
 /// PostgreSQL answers the COMMIT of such a transaction with ROLLBACK, and not with an error.
 TEST_F(postgres_guards, a_commit_that_the_server_made_a_rollback_is_an_error_in_words) {
     for (const std::string commit :

@@ -116,7 +116,13 @@ TEST_F(redis_guards, a_script_of_the_users_sees_its_own_keys_and_arguments) {
 
 TEST_F(redis_guards, a_script_that_returns_nothing_is_admitted_all_the_same) {
     const std::string_view keys[]{"stock"};
-    EXPECT_EQ(fence_.run("-- a comment at the end", {10}, keys, {}).verdict, admission::admitted);
+    for (const auto* const script :
+         {"-- a comment at the end", "return nil", "redis.call('SET', KEYS[1], 'x')"}) {
+        const auto done = fence_.run(script, {10}, keys, {});
+        EXPECT_EQ(done.verdict, admission::admitted);
+        ASSERT_EQ(done.reply->elements, 2U) << script;
+        EXPECT_EQ(done.reply->element[1]->type, REDIS_REPLY_NIL) << script;
+    }
 }
 
 TEST_F(redis_guards, tokens_are_exact_up_to_the_largest) {

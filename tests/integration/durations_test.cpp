@@ -54,6 +54,8 @@ void make_lock(client& store, const lease_options& options) {
          [](client&, milliseconds d) { client("memory:", {.handover_time = d}); }, refused, taken},
         {"client::list", [](client& c, milliseconds d) { static_cast<void>(c.list({}, {}, 1000, d)); },
          refused, refused},
+        {"client::inspect", [](client& c, milliseconds d) { static_cast<void>(c.inspect("stock", d)); },
+         refused, refused},
         {"client::shutdown",
          [](client&, milliseconds d) { static_cast<void>(client{"memory:"}.shutdown(d)); }, taken,
          taken},

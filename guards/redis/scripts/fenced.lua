@@ -27,4 +27,8 @@ if seen and is_larger(seen, token) then
     return {0, seen}
 end
 redis.call('SET', fence, token)
-return {1, script(without_first(KEYS), without_first(ARGV))}
+local returned = script(without_first(KEYS), without_first(ARGV))
+if returned == nil then
+    returned = false  -- a list ends at its first nil
+end
+return {1, returned}

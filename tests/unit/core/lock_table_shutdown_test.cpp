@@ -112,6 +112,8 @@ TEST_F(lock_table_shutdown, what_is_not_confirmed_yet_is_reported) {
     ASSERT_EQ(left.size(), 1U);
     EXPECT_EQ(left[0].name, "stock");
     EXPECT_EQ(left[0].token.value, 42U);
+    EXPECT_EQ(left[0].error.code, errc::outcome_unknown);
+    EXPECT_NE(left[0].error.detail, "");
     answer(only<send_release>(), released());
     EXPECT_TRUE(table.unreleased().empty());
     at(1h);
