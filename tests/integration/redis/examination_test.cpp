@@ -114,8 +114,8 @@ TEST(redis_examination,
 }
 
 /// On behalf of a user of the sentinels who may ask for what the documentation says.
-[[nodiscard]] std::string address_of(const testing_support::redis_sentinels& servers,
-                                     const std::string& options = {}) {
+[[nodiscard]] std::string sentinel_address(const testing_support::redis_sentinels& servers,
+                                           const std::string& options = {}) {
     std::string nodes;
     for (const auto port : servers.sentinel_ports()) {
         nodes += (nodes.empty() ? "127.0.0.1:" : ",127.0.0.1:") + std::to_string(port);
@@ -129,7 +129,7 @@ TEST(redis_examination, sentinels_that_cannot_replace_their_master_are_warned_of
     const auto sentinel = [&](std::size_t index) {
         return "sentinel 127.0.0.1:" + std::to_string(servers.sentinel(index).port());
     };
-    const auto well = client{address_of(servers)}.examine();
+    const auto well = client{sentinel_address(servers)}.examine();
     EXPECT_EQ(findings_about(well, level::fact, "(OK 3 usable Sentinels"), 3U);
     EXPECT_EQ(findings_about(well, level::advice, "sentinel"), 0U);
     for (std::size_t index = 0; index < 3; ++index) {
@@ -142,7 +142,7 @@ TEST(redis_examination, sentinels_that_cannot_replace_their_master_are_warned_of
     EXPECT_TRUE(eventually([&] {
         return left.cli({"SENTINEL", "CKQUORUM", servers.service()}).starts_with("NOQUORUM 1 usable");
     }));
-    const auto found = client{address_of(servers)}.examine();
+    const auto found = client{sentinel_address(servers)}.examine();
     EXPECT_EQ(warnings_about(found, "does not answer"), 2U);
     EXPECT_TRUE(is_warned_of(found, sentinel(1)));
     EXPECT_TRUE(is_warned_of(found, sentinel(2)));
@@ -151,9 +151,9 @@ TEST(redis_examination, sentinels_that_cannot_replace_their_master_are_warned_of
     left.cli({"ACL", "SETUSER", "watcher", "on", ">w", "&+switch-master",
               "+sentinel|get-master-addr-by-name", "+sentinel|master", "+subscribe", "+unsubscribe"});
     ::setenv("HOLDFAST_TEST_SENTINEL_PASSWORD", "w", 1);
-    const auto blind = client{address_of(servers,
-                                         "?sentinel_user=watcher&sentinel_password_env="
-                                         "HOLDFAST_TEST_SENTINEL_PASSWORD")}
+    const auto blind = client{sentinel_address(servers,
+                                               "?sentinel_user=watcher&sentinel_password_env="
+                                               "HOLDFAST_TEST_SENTINEL_PASSWORD")}
                            .examine();
     EXPECT_EQ(warnings_about(blind, "NOQUORUM"), 0U);
     EXPECT_EQ(findings_about(blind, level::unchecked, "ACL SETUSER watcher +sentinel|ckquorum"), 1U);
