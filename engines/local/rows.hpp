@@ -39,9 +39,9 @@ inline owner_id to_owner(std::string_view bytes) noexcept {
     return {words[0], words[1], static_cast<std::int64_t>(words[2])};
 }
 
-/// Nanoseconds since the host's boot.
+/// Nanoseconds since the host's boot, always odd: a number that ends in zeros was cut off.
 inline std::int64_t to_number(clock::time_point time) noexcept {
-    return time.time_since_epoch().count();
+    return time.time_since_epoch().count() | 1;
 }
 inline clock::time_point to_time(std::int64_t number) noexcept {
     return clock::time_point{clock::duration{number}};

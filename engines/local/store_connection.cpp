@@ -45,7 +45,7 @@ store_connection::acquired store_connection::acquire(const acquire_request& requ
     // The clock is read with the write lock in hand: waiting for it must not eat into the lease, nor
     // let an expired hold look alive.
     const auto now = clock::now();
-    check_long_names(request.name);
+    check_long_names(select_torn_hold_, request.name);
     read_holds(request.name);
     forget_expired_and_dead(request, now, dead);
     acquire_decision decision = decide_acquire(request, holds_, now);
@@ -173,9 +173,6 @@ void store_connection::read_holds(std::string_view name) {
     const statement& row = select_holds_;
     select_holds_.bind(1, name);
     while (select_holds_.step()) {
-        if (row.number(7) == 0) {
-            fail_damaged();
-        }
         if (row.bytes(0).empty()) {
             last_token_ = static_cast<std::uint64_t>(row.number(4));
             continue;
@@ -194,9 +191,9 @@ void store_connection::read_holds(std::string_view name) {
 
 /// SQLite keeps the end of a long row on a page of its own. Where somebody has cut a file short, such a
 /// page reads as zeros, which SQLite takes for content: the name is another then, and the row would not
-/// be found. But the row also ends at time zero, since `expires` comes after the name, and the
-/// beginning of the name is still there.
-void store_connection::check_long_names(std::string_view name) {
+/// be found, or looks expired. But `expires`, which comes after the name, then ends in zeros, as no
+/// time does that we write; and the beginning of the name is still there.
+void store_connection::check_long_names(statement& select_torn, std::string_view name) {
     constexpr std::size_t always_on_the_first_page = 64;
     constexpr std::size_t longest_in_one_piece = 120;
     if (name.size() <= longest_in_one_piece) {
@@ -204,8 +201,8 @@ void store_connection::check_long_names(std::string_view name) {
     }
     const auto first = name.substr(0, always_on_the_first_page);
     const std::string after_last = std::string{first} + '\xFF';  // in no name: they are UTF-8
-    const statement_use use{select_torn_};
-    if (select_torn_.bind(1, first).bind(2, after_last).step()) {
+    const statement_use use{select_torn};
+    if (select_torn.bind(1, first).bind(2, after_last).step()) {
         fail_damaged();
     }
 }

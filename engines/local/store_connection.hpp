@@ -75,7 +75,8 @@ private:
     [[nodiscard]] bool lingers(const release_request& request, clock::time_point now);
     /// Into `holds_` and `last_token_`.
     void read_holds(std::string_view name);
-    void check_long_names(std::string_view name);
+    /// Of names that begin like this one, in the table of `select_torn`.
+    void check_long_names(statement& select_torn, std::string_view name);
     [[noreturn]] void fail_damaged() const;
     void delete_hold(std::string_view name, const owner_id& owner);
     void forget_expired_and_dead(const acquire_request& request, clock::time_point now,
@@ -104,8 +105,11 @@ private:
         "FROM hold WHERE name = x'' AND owner = x'' UNION ALL "
         "SELECT owner, mode, permits, permit_limit, token, token_count, since, expires, lingering "
         "FROM hold WHERE name = ?1"};
-    statement select_torn_{database_,
-                           "SELECT 1 FROM hold WHERE name >= ?1 AND name < ?2 AND expires = 0 LIMIT 1"};
+    statement select_torn_hold_{
+        database_, "SELECT 1 FROM hold WHERE name >= ?1 AND name < ?2 AND expires & 65535 = 0 LIMIT 1"};
+    statement select_torn_latch_{
+        database_,
+        "SELECT 1 FROM latch WHERE name >= ?1 AND name < ?2 AND expires & 65535 = 0 LIMIT 1"};
     statement delete_hold_{database_, "DELETE FROM hold WHERE name = ?1 AND owner = ?2"};
     statement set_counter_{database_, "UPDATE hold SET token = ?1 WHERE name = x'' AND owner = x''"};
     statement insert_hold_{database_, "INSERT INTO hold VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0)"};
@@ -140,7 +144,8 @@ private:
     statement select_latch_{database_, "SELECT count FROM latch WHERE name = ?1 AND expires > ?2"};
     statement set_latch_{database_, "INSERT OR REPLACE INTO latch VALUES(?1, ?2, ?3)"};
     statement count_latch_{database_, "UPDATE latch SET count = ?2 WHERE name = ?1"};
-    statement forget_latches_{database_, "DELETE FROM latch WHERE expires <= ?1"};
+    statement forget_latches_{database_,
+                              "DELETE FROM latch WHERE expires <= ?1 AND expires & 65535 <> 0"};
     statement select_mark_{database_, "SELECT 1 FROM latch_mark WHERE request = ?1 AND name = ?2"};
     statement insert_mark_{database_, "INSERT INTO latch_mark(request, name) VALUES(?1, ?2)"};
     statement trim_marks_{database_, "DELETE FROM latch_mark WHERE sequence <= ?1"};

@@ -108,7 +108,7 @@ void store_connection::sweep(const process_ref& observer) {
     const std::vector<std::int64_t> ended = superfluous_cards(observer);
     transaction change{database_};
     const std::int64_t now = to_number(clock::now());
-    statement holds{database_, "DELETE FROM hold WHERE expires <= ?1 AND expires > 0"};
+    statement holds{database_, "DELETE FROM hold WHERE expires <= ?1 AND expires & 65535 <> 0"};
     holds.bind(1, now).run();
     forget_latches_.bind(1, now).run();
     // One that we could not see may hold something by now.
@@ -143,6 +143,7 @@ std::vector<std::int64_t> store_connection::superfluous_cards(const process_ref&
 }
 
 latch_reply store_connection::read_latch(std::string_view name) {
+    check_long_names(select_torn_latch_, name);
     const statement_use use{select_latch_};
     latch_reply reply;
     reply.known = select_latch_.bind(1, name).bind(2, to_number(clock::now())).step();

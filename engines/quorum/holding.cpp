@@ -16,8 +16,8 @@ struct renewal_item {
     core::quorum_tally votes;
     /// Members that know nothing of it, and are to be told.
     std::vector<std::size_t> missing{};
-    /// Members that said that they do not have it, or had it taken away.
-    std::vector<bool> without;
+    /// Members where somebody took it away, which they remember.
+    std::vector<bool> revoked;
     failure why_gone{};
     std::vector<failure> failures{};
 };
@@ -174,7 +174,7 @@ void quorum_engine::renewals_answered(const std::shared_ptr<renewal>& what, std:
                 found->second.known_to[member] = replies[index].result == renew_reply::outcome::renewed;
             }
             if (replies[index].result == renew_reply::outcome::gone) {
-                item.without[member] = true;
+                item.revoked[member] = replies[index].error.code == errc::revoked;
                 keep_reason(item.why_gone, replies[index].error);
                 // What was taken away by force is not given back.
                 if (replies[index].error.code != errc::revoked) {
@@ -195,7 +195,7 @@ void quorum_engine::renewals_answered(const std::shared_ptr<renewal>& what, std:
             if (item.votes.result() == verdict::gone && found != holds_.end() &&
                 give_up(found->second, item)) {
                 for (std::size_t each = 0; each < members_.size(); ++each) {
-                    if (!item.without[each]) {
+                    if (!item.revoked[each]) {  // others may have been given it since they answered
                         leftovers.push_back({each, item.key,
                                              member_owner(item.key.second, found->second.attempt),
                                              item.mode, item.kind, found->second.forget_at});

@@ -256,6 +256,48 @@ TEST_P(store_with_long_names, grants_no_held_lock_again_when_its_log_is_emptied)
     EXPECT_NE(acquire(*other, exclusive(first, owner_of(identity()))).result, granted);
 }
 
+TEST_P(store_with_long_names, opens_no_latch_when_its_log_is_emptied) {
+    const temporary_directory base;
+    const auto one = open_local(base.path(), identity());
+    const auto other = open_local(base.path(), identity("other"));
+    using operation = latch_request::operation;
+    const auto set = [&](const std::string& name) {
+        return latch(
+            *one, {.what = operation::set, .name = name, .count = 2, .lifetime = 1min, .request = {}});
+    };
+    ASSERT_EQ(latch(*other, {.what = operation::read, .name = "warm", .request = {}}).count, 0U);
+    const std::string first = "first:" + std::string(GetParam(), 'a');
+    ASSERT_TRUE(set(first).applied);
+    empty_it(base.path() + "/locks.db-wal");
+    static_cast<void>(set("second:" + std::string(GetParam(), 'b')));
+    const auto read = latch(*other, {.what = operation::read, .name = first, .request = {}});
+    EXPECT_TRUE(read.error || read.count == 2) << read.error.detail;
+}
+
+/// The last bytes of a row are those of the time at which it ends.
+TEST(store_damage, a_time_that_was_cut_off_is_damage_and_not_the_past) {
+    const std::string name = "first:" + std::string(300, 'a');
+    int damaged = 0;
+    for (std::uintmax_t kept = 1; kept <= 60; ++kept) {
+        const temporary_directory base;
+        const auto who = identity();
+        const auto one = open_local(base.path(), who);
+        const auto other = open_local(base.path(), identity("other"));
+        ASSERT_EQ(acquire(*other, exclusive("warm", owner_of(identity()))).result, granted);
+        ASSERT_EQ(acquire(*one, exclusive(name, owner_of(who))).result, granted);
+        const std::string log = base.path() + "/locks.db-wal";
+        std::ifstream file{log, std::ios::binary};
+        const std::string bytes{std::istreambuf_iterator<char>{file}, {}};
+        std::filesystem::resize_file(log, bytes.rfind("aaaa") + 4 + kept);
+        static_cast<void>(
+            acquire(*one, exclusive("second:" + std::string(300, 'b'), owner_of(who, 2))));
+        const auto second = acquire(*other, exclusive(name, owner_of(identity())));
+        EXPECT_NE(second.result, granted) << kept << " bytes behind the name are kept";
+        damaged += second.error.code == errc::store_error ? 1 : 0;
+    }
+    EXPECT_GT(damaged, 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(lengths, store_with_long_names,
                          testing::Values(1, 60, 100, 120, 140, 160, 180, 200, 220, 240, 300, 400, 600,
                                          900, 1000));
