@@ -81,8 +81,8 @@ constexpr milliseconds longest_member_timeout{500};
     // A member that gave the lock to somebody by itself would not know what the others do.
     common.permits = common.latches = common.fair = common.hands_over = false;
     common.why_no_permits =
-        "a quorum cannot count permits: of three stores, say, with two permits each, three clients can each have a "
-        "majority";
+        "a quorum cannot count permits: of three stores, say, with two permits each, three clients "
+        "can each have a majority";
     common.why_no_latches =
         "a quorum has no latches: members that missed a count would never agree again";
     common.drift = options.drift ? clock_drift{*options.drift, 0} : clock_drift{milliseconds{2}, 10};

@@ -237,8 +237,7 @@ TEST(connection, a_killed_server_ends_requests_at_once_and_a_new_one_is_found) {
     EXPECT_EQ(refused.error.code, errc::store_unavailable);
     EXPECT_NE(refused.error.detail.find("127.0.0.1:" + std::to_string(redis.port())),
               std::string::npos);
-    EXPECT_NE(refused.error.detail.find("is the server up"), std::string::npos)
-        << refused.error.detail;
+    EXPECT_NE(refused.error.detail.find("is the server up"), std::string::npos) << refused.error.detail;
     redis.restart();
     EXPECT_TRUE(eventually([&] { return !ask(tested, {"PING"}).error; }));
 }
