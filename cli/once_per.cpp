@@ -83,9 +83,6 @@ earlier_run find_earlier_run(client& store, const std::string& name) {
     try {
         return {find_marker(store, marker), {}};
     } catch (const std::system_error& error) {
-        if (error.code() == errc::store_unavailable || error.code() == errc::outcome_unknown) {
-            throw;
-        }
         if (error.code() == errc::unauthorised) {
             return {std::nullopt, "no permission for the key " + marker};
         }

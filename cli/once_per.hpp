@@ -26,7 +26,7 @@ struct earlier_run {
     std::string problem;
 };
 
-/// Looks for the marker of `name`. Throws `std::system_error` when the store does not answer.
+/// Looks for the marker of `name`. It may be in a part of the store that does not answer.
 [[nodiscard]] earlier_run find_earlier_run(client& store, const std::string& name);
 
 /// "Not more often than once per period": a successful run leaves a marker in the store, a lease under

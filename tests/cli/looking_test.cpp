@@ -278,6 +278,29 @@ TEST_F(looking, without_a_permission_to_open_the_store_names_it) {
     }
 }
 
+/// The marker of --once-per may be on another server than the lock.
+TEST_F(looking, at_a_cluster_inspect_shows_a_lock_whose_marker_is_out_of_reach) {
+    redis_cluster cluster{{.masters = 2,
+                           .replicas_each = 0,
+                           .server = {.arguments = {"--cluster-require-full-coverage", "no"}}}};
+    const auto server_of = [&](const std::string& name) -> redis_server& {
+        return cluster.node_of_slot(
+            static_cast<std::uint16_t>(std::stoi(cluster.node(0).cli({"CLUSTER", "KEYSLOT", name}))));
+    };
+    std::string name = "job";
+    while (&server_of(name) == &server_of(name + ":once-per")) {
+        name += "x";
+    }
+    const auto address = "redis+cluster://127.0.0.1:" + std::to_string(server_of(name).port());
+    const auto holder = hold(name, {"--store", address});
+    auto& silent = server_of(name + ":once-per");
+    silent.pause();
+    const auto shown = ask(address, {"inspect", name});
+    EXPECT_EQ(shown.status, 0) << shown.errors;
+    EXPECT_THAT(shown.output, AllOf(HasSubstr("held"), HasSubstr("once-per  unknown: ")));
+    silent.resume();
+}
+
 TEST_F(looking, at_a_cluster_finds_a_missing_permission_and_slots_that_were_left_open) {
     redis_cluster cluster{{.masters = 2, .replicas_each = 0}};
     auto& from = cluster.node_of_slot(77);
