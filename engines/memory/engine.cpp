@@ -63,7 +63,8 @@ struct shared_store {
 class store_registry {
 public:
     static store_registry& instance() {
-        static store_registry registry;
+        // Never destroyed: a client that shutdown left behind may end after the static objects.
+        static auto& registry = *new store_registry;
         return registry;
     }
 
