@@ -21,11 +21,11 @@ public:
     shm_guard& operator=(const shm_guard&) = delete;
     ~shm_guard();
 
-    /// Whether another process has a guard on the file. Of a child that was forked with it, too.
+    /// Whether another process has a guard on the file. A forked child shares its parent's guard.
     [[nodiscard]] bool others_have_it() const noexcept;
 
-    /// A fork waits for whoever is making a guard. To be called before others prepare for forks that
-    /// make guards meanwhile.
+    /// Registers the fork handlers. Call this before registering handlers that wait for a thread which
+    /// may be making a guard: handlers registered first run last.
     static void prepare_for_forks();
 
 private:

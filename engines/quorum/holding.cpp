@@ -195,7 +195,7 @@ void quorum_engine::renewals_answered(const std::shared_ptr<renewal>& what, std:
             if (item.votes.result() == verdict::gone && found != holds_.end() &&
                 give_up(found->second, item)) {
                 for (std::size_t each = 0; each < members_.size(); ++each) {
-                    if (!item.revoked[each]) {  // others may have been given it since they answered
+                    if (!item.revoked[each]) {  // a repair may have reached the others since
                         leftovers.push_back({each, item.key,
                                              member_owner(item.key.second, found->second.attempt),
                                              item.mode, item.kind, found->second.forget_at});
@@ -228,8 +228,8 @@ void quorum_engine::renewals_answered(const std::shared_ptr<renewal>& what, std:
     }
 }
 
-/// No majority knows of it: it is over. False if that is already known, or the answers are about what
-/// it was before. Under the mutex.
+/// The lease is lost: no majority has it. Returns false if the loss is already known, or if the hold
+/// has changed since the renewal was sent. Under the mutex.
 bool quorum_engine::give_up(hold& of, const renewal_item& what) {
     if (of.is != hold::state::held || of.generation != what.generation || of.mode != what.mode ||
         of.asking) {
