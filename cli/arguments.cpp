@@ -414,23 +414,44 @@ void inherit_hold(check_arguments& check) {
                : fmt::format("{} is there more than once", option->name);
 }
 
-/// CLI11 would take some values of a switch for yes, and some for no.
-void refuse_values_of_switches(const std::string& command, const std::vector<std::string>& words) {
-    for (auto word = words.begin(); word != words.end() && *word != "--"; ++word) {
+/// The names, which are not for CLI11: it would take `[a,b]` for two names, and `[a]` for `a`. The
+/// other words stay, with every `--option=value` as two words: CLI11 would take the word after
+/// `--option=` for the value, and some values of a switch for yes, others for no.
+void take_names(given_options& given, std::vector<std::string>& words) {
+    std::vector<std::string> options;
+    for (auto word = words.begin(); word != words.end(); ++word) {
+        if (*word == "--") {
+            std::for_each(word + 1, words.end(), [&](const auto& name) { given.add_argument(name); });
+            break;
+        }
+        if (!word->starts_with('-') || *word == "-") {
+            given.add_argument(*word);
+            continue;
+        }
         const auto sign = word->find('=');
-        const auto* const option =
-            sign == std::string::npos ? nullptr : find_option(command, word->substr(0, sign));
-        if (option != nullptr && option->value.empty()) {
+        const auto* const option = find_option(given.command(), word->substr(0, sign));
+        if (option == nullptr) {
+            options.push_back(*word);
+            continue;
+        }
+        options.emplace_back(option->name);
+        if (sign != std::string::npos && option->value.empty()) {
             refuse(fmt::format("{0} takes no value, but has \"{1}\"; write {0}, or leave it out",
                                option->name, word->substr(sign + 1)),
-                   command);
+                   given.command());
+        }
+        if (sign != std::string::npos) {
+            options.push_back(word->substr(sign + 1));
+        } else if (!option->value.empty() && word + 1 != words.end()) {
+            options.push_back(*++word);
         }
     }
+    words = std::move(options);
 }
 
 /// Reads the words after the command's name by the table.
 void read_options(given_options& given, std::vector<std::string> words) {
-    refuse_values_of_switches(given.command(), words);
+    take_names(given, words);
     CLI::App app;
     app.set_help_flag();
     for (const auto& option : option_entries()) {
@@ -455,12 +476,6 @@ void read_options(given_options& given, std::vector<std::string> words) {
                 names, [&given, &option](const std::string& text) { given.add(option, text); });
         }
     }
-    app.add_option_function<std::vector<std::string>>("names",
-                                                      [&given](const std::vector<std::string>& all) {
-                                                          for (const auto& each : all) {
-                                                              given.add_argument(each);
-                                                          }
-                                                      });
     std::reverse(words.begin(), words.end());
     app.parse(std::move(words));
 }

@@ -47,6 +47,14 @@ TEST_F(run, arguments_reach_the_command_as_they_are) {
     EXPECT_EQ(ran->output(), "[a b][$HOME][*][--][]");
 }
 
+TEST_F(run, a_name_is_taken_as_it_is) {
+    for (const char* name : {"[a]", "[a,b]", "[[aa]]", "{}", "a,b", "++", "%%", "a=b", "-"}) {
+        const auto ran = finish({"run", name, "--no-wait", "--", "printenv", "HOLDFAST_NAME"});
+        EXPECT_EQ(ran->output(), std::string{name} + "\n") << ran->errors();
+    }
+    EXPECT_EQ(finish({"inspect", "--json", "--", "-v"})->wait(), 0);
+}
+
 TEST_F(run, standard_input_reaches_the_command) {
     const auto ran = finish({"run", "job", "--", "cat"}, {.input = "one\ntwo\n"});
     EXPECT_EQ(ran->output(), "one\ntwo\n");
