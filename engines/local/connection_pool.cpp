@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::chrono::seconds fork_patience{5};
 constexpr std::chrono::milliseconds closing_patience{50};
-constexpr std::chrono::milliseconds reopening_patience{50};
+/// For others who are just opening the store or leaving it.
+constexpr std::chrono::milliseconds settling_patience{500};
 
 [[noreturn]] void fail_late(const std::string& path) {
     throw database_error{
@@ -41,7 +42,7 @@ public:
 private:
     pool_registry() {
         // Whoever prepares first is called last: a pool that is being made may need a guard.
-        shm_guard::prepare_for_forks();
+        file_guard::prepare_for_forks();
         ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
     }
 
@@ -74,16 +75,17 @@ private:
 
 connection_pool::connection_pool(const std::string& directory, const time_base& base, wake_map& others,
                                  clock::time_point deadline, const std::atomic<bool>& stopping)
-    : files_{directory}, stopping_{stopping}, writes_{directory + "/wake", stopping} {
-    // Before SQLite puts new files in place of those that others have open.
-    if (const std::uint64_t theirs = others.files(); theirs != 0 && theirs != files_.present_mark()) {
-        files_.fail_others_differ();
-    }
+    : files_{directory}, others_{others}, stopping_{stopping}, writes_{directory + "/wake", stopping} {
     // A fork waits until it is prepared: the child would inherit SQLite's locks, and that on the file.
     writer_.lent = true;
     pool_registry::instance().add(*this);
     try {
-        prepare(base, others, deadline);
+        // Before SQLite puts new files in place of those that others have open.
+        settle_on_files([this] {
+            const std::uint64_t theirs = others_.files();
+            return theirs == 0 || theirs == files_.present_mark();
+        });
+        prepare(base, deadline);
     } catch (...) {
         end();
         throw;
@@ -99,25 +101,28 @@ connection_pool::~connection_pool() {
 void connection_pool::end() noexcept {
     {
         const std::lock_guard lock{mutex_};
-        close_all();
+        close_readers();
+        close_writer_at_end();
+        file_guard::close(memory_guard_);
+        file_guard::close(database_guard_);
         ended_ = true;
         all_back_.notify_all();
     }
     pool_registry::instance().remove(*this);
 }
 
-void connection_pool::prepare(const time_base& base, wake_map& others, clock::time_point deadline) {
+void connection_pool::prepare(const time_base& base, clock::time_point deadline) {
+    take_guards();
     writer_.connection = std::make_unique<store_connection>(
         files_, database::opening::create_if_missing, deadline, stopping_);
     database& store = writer_.connection->raw();
-    const std::string shared_memory = files_.database() + "-shm";
     writes_.lock(deadline);
     static_cast<void>(store.read_number("PRAGMA schema_version"));  // opens all files
     writes_.unlock();
     // Both: others may have opened the store before somebody deleted `wake`.
     const auto exclude_others = [&] {
-        shm_ = shm_guard::of(shared_memory);
-        return others.exclude_others() && !shm_->others_have_it();
+        take_guards();
+        return others_.exclude_others() && memory_guard_ && !memory_guard_->others_have_it();
     };
     bool made_room = false;
     // SQLite does not wait for every lock it needs to turn a new file into a store.
@@ -137,12 +142,35 @@ void connection_pool::prepare(const time_base& base, wake_map& others, clock::ti
             std::this_thread::sleep_for(std::chrono::milliseconds{2});
         }
     }
-    shm_ = shm_guard::of(shared_memory);
+    take_guards();
+    file_guard::lock(database_guard_);
+    file_guard::lock(memory_guard_);
     files_.remember();
-    const bool first_agreed = others.agree_on_files(files_.mark());
-    others.let_others_in();
+    settle_on_files([this] { return others_.agree_on_files(files_.mark()); });
+}
+
+void connection_pool::take_guards() {
+    database_guard_ = file_guard::of(files_.database(), file_guard::part::database);
+    memory_guard_ = file_guard::of(files_.database() + "-shm", file_guard::part::shared_memory);
+}
+
+/// What others said of their files means nothing when they have left: a program that is not ours may
+/// have deleted the journal since.
+void connection_pool::settle_on_files(const std::function<bool()>& agreed) {
+    const auto deadline = clock::now() + settling_patience;
+    while (!agreed()) {
+        if (clock::now() >= deadline) {
+            files_.fail_others_differ();
+        }
+        if (others_.exclude_others()) {
+            others_.forget_files();
+        } else {
+            std::this_thread::sleep_for(std::chrono::milliseconds{1});
+        }
+    }
+    others_.let_others_in();
     // Again: for a moment another may have been alone.
-    if (!first_agreed || !others.agree_on_files(files_.mark())) {
+    if (!agreed()) {
         files_.fail_others_differ();
     }
 }
@@ -252,25 +280,34 @@ void connection_pool::rest() {
         return ended_ || !lent;
     };
     if (all_back_.wait_until(lock, clock::now() + fork_patience, all_back)) {
-        close_all();
+        close_readers();
+        if (writer_.connection) {
+            writer_.connection->raw().end_without_checkpoint();
+            writer_.connection.reset();
+        }
+        writes_.close();
     }
     // Held until after the fork, so that the child does not inherit it in another thread's hands.
     lock.release();
 }
 
-/// The last connection of all empties the journal, if it may.
-void connection_pool::close_all() noexcept {
+void connection_pool::close_readers() noexcept {
     for (slot& each : readers_) {
         if (each.connection) {
             each.connection->raw().end_without_checkpoint();
             each.connection.reset();
         }
     }
+}
+
+/// The last connection of all empties the journal, if it may.
+void connection_pool::close_writer_at_end() noexcept {
     if (!writer_.connection) {
         return;
     }
     try {
         writes_.lock(clock::now() + closing_patience);
+        file_guard::unlock(database_guard_);
     } catch (const database_error&) {
         writer_.connection->raw().end_without_checkpoint();
     }
@@ -280,18 +317,8 @@ void connection_pool::close_all() noexcept {
 }
 
 void connection_pool::resume_in_parent() {
-    // At once: a program that is not ours and closes the database last deletes the journal.
-    if (!writer_.lent && !ended_) {
-        const auto until = clock::now() + reopening_patience;
-        try {
-            writes_.lock(until);
-            connect(writer_, until);
-        } catch (const std::exception&) {
-            // the next request opens it, or tells why it cannot
-        }
-        writes_.unlock();
-    }
-    resume_in_child();
+    resting_ = false;
+    mutex_.unlock();
     writer_back_.notify_all();
     reader_back_.notify_all();
 }
@@ -299,6 +326,8 @@ void connection_pool::resume_in_parent() {
 void connection_pool::resume_in_child() {
     resting_ = false;
     mutex_.unlock();
+    writes_.close();
+    others_.close();
 }
 
 }  // namespace holdfast::engines::local

@@ -3,11 +3,12 @@
 #include <array>
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 
-#include <local/shm_guard.hpp>
+#include <local/file_guard.hpp>
 #include <local/store_connection.hpp>
 #include <local/store_files.hpp>
 #include <local/wake_map.hpp>
@@ -20,10 +21,10 @@ namespace holdfast::engines::local {
 ///
 /// SQLite must not be carried over a fork: a child that opened the same file anew would share the
 /// book-keeping of locks that it does not have. So all connections are closed while the process forks,
-/// and opened again when they are next needed. A fork waits for requests that are running, and for a
-/// pool that is being made or destroyed, for some seconds at most.
+/// and opened again when they are next needed; `file_guard` keeps the files meanwhile. A fork waits for
+/// requests that are running, and for a pool that is being made or destroyed, for some seconds at most.
 ///
-/// Whoever writes, and whoever opens or closes a connection, has the `write_lock`.
+/// Whoever writes, and whoever opens a connection, has the `write_lock`.
 ///
 /// Thread safety: all functions may be called from any thread.
 class connection_pool {
@@ -54,7 +55,8 @@ public:
     };
 
     /// Opens the files in `directory`, and prepares them as a store of this time base; `others` tells
-    /// who else has them open. Throws `database_error`, also when those others use other files.
+    /// who else has them open, and outlives this. Throws `database_error`, also when those others use
+    /// other files.
     connection_pool(const std::string& directory, const time_base& base, wake_map& others,
                     clock::time_point deadline, const std::atomic<bool>& stopping);
     connection_pool(const connection_pool&) = delete;
@@ -67,27 +69,32 @@ public:
     [[nodiscard]] borrowed reader(clock::time_point deadline);
 
     /// Around a fork. The child has no thread that could wait, and what they waited with may be in any
-    /// state: it only lets go of the lock.
+    /// state: it only lets go of the lock, and of the files.
     void rest();
     void resume_in_parent();
     void resume_in_child();
 
 private:
-    void prepare(const time_base& base, wake_map& others, clock::time_point deadline);
+    void prepare(const time_base& base, clock::time_point deadline);
+    void take_guards();
+    void settle_on_files(const std::function<bool()>& agreed);
     void end() noexcept;
     /// The slot is lent to the caller, and stays so unless this throws.
     void open(slot& place, clock::time_point deadline);
     [[nodiscard]] borrowed lend_writer(clock::time_point deadline, bool while_resting);
     void connect(slot& place, clock::time_point deadline);
-    void close_all() noexcept;
+    void close_readers() noexcept;
+    void close_writer_at_end() noexcept;
     [[nodiscard]] slot* find_free_reader() noexcept;
     void give_back(slot& place) noexcept;
 
     store_files files_;
+    wake_map& others_;
     const std::atomic<bool>& stopping_;
     /// For who has the writer.
     write_lock writes_;
-    std::shared_ptr<shm_guard> shm_;
+    file_guard::pointer database_guard_;
+    file_guard::pointer memory_guard_;
     std::mutex mutex_;
     /// Each for those who want such a connection, and for a fork that waits for all of them.
     std::condition_variable writer_back_;

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <thread>
 #include <threading/primitives.hpp>
+#include <utility>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -197,9 +198,22 @@ bool wake_map::agree_on_files(std::uint64_t mark) noexcept {
     return reachable() && (map_->files.compare_exchange_strong(said, mark) || said == mark);
 }
 
+void wake_map::forget_files() noexcept {
+    if (reachable()) {
+        map_->files.store(0);
+    }
+}
+
 wake_map::~wake_map() {
-    ::munmap(map_, sizeof(layout));
-    ::close(file_);
+    close();
+}
+
+/// The memory keeps the lock on the file, too.
+void wake_map::close() noexcept {
+    if (file_ >= 0) {
+        ::munmap(map_, sizeof(layout));
+        ::close(std::exchange(file_, -1));
+    }
 }
 
 std::uint64_t wake_map::key_of(std::string_view name) noexcept {

@@ -47,6 +47,11 @@ public:
     [[nodiscard]] std::uint64_t files() const noexcept;
     /// Says it if nobody has. False if others use other files.
     [[nodiscard]] bool agree_on_files(std::uint64_t mark) noexcept;
+    /// Only while all others are excluded.
+    void forget_files() noexcept;
+    /// For a forked child, which does not count as one that has the store open. Nobody is woken
+    /// through this any more.
+    void close() noexcept;
 
     /// What stands for a name here. Different names may share one; that costs a needless wake-up.
     [[nodiscard]] static std::uint64_t key_of(std::string_view name) noexcept;

@@ -113,11 +113,46 @@ MUTANTS = [
         "local_processes.a_fork_does_not_stop_those_whom_it_waits_for"),
     mutant(
         "engines/local/connection_pool.cpp",
-        "    shm_ = shm_guard::of(shared_memory);\n    files_.remember();\n",
-        "    files_.remember();\n",
+        "    file_guard::lock(memory_guard_);\n",
+        "",
         "A program that reads the files of its store keeps its shared memory.",
         "holdfast_engine_tests "
         "local_processes.a_program_that_reads_the_files_of_its_store*"),
+    mutant(
+        "engines/local/connection_pool.cpp",
+        "    file_guard::lock(database_guard_);\n",
+        "",
+        "Another program that looks at the database during a fork leaves the journal.",
+        "holdfast_engine_tests "
+        "foreign_program.that_looks_while_a_holder_forks_leaves_its_journal"),
+    mutant(
+        "engines/local/connection_pool.cpp",
+        "            others_.forget_files();\n",
+        "",
+        "What others said of their files means nothing when they have left.",
+        "holdfast_engine_tests "
+        "foreign_program.that_deletes_the_journal_between_*"),
+    mutant(
+        "engines/local/connection_pool.cpp",
+        "    others_.close();\n",
+        "",
+        "A forked child does not count as one that has the store open.",
+        "holdfast_engine_tests "
+        "foreign_program.that_deletes_the_journal_after_a_holder_*"),
+    mutant(
+        "engines/local/file_guard.cpp",
+        "            ::close(std::exchange(guard->file_, -1));\n",
+        "",
+        "The store of a forked child has guards of its own.",
+        "holdfast_engine_tests "
+        "foreign_program.that_looks_leaves_the_journal_of_a_child_*"),
+    mutant(
+        "engines/local/file_guard.cpp",
+        "    if (guard.use_count() == 1) {\n",
+        "    if (guard) {\n",
+        "A client that is closed leaves the guards to others of its process.",
+        "holdfast_engine_tests "
+        "foreign_program.that_looks_leaves_the_journal_after_the_process_*"),
     mutant(
         "engines/local/connection_pool.cpp",
         "            writes_.lock(deadline);\n"
@@ -135,8 +170,8 @@ MUTANTS = [
         "*is_noticed_by_the_holder_and_by_newcomers*"),
     mutant(
         "engines/local/connection_pool.cpp",
-        "theirs != 0 && theirs != files_.present_mark()",
-        "theirs == 1 && theirs != files_.present_mark()",
+        "theirs == 0 || theirs == files_.present_mark()",
+        "theirs != 1 || theirs == files_.present_mark()",
         "Nobody puts new files in place of those that others have open.",
         "holdfast_engine_tests "
         "*has_no_second_holder_and_nobody_crashes*"),

@@ -232,6 +232,33 @@ TEST_F(local_processes, many_that_open_a_new_store_at_once_all_succeed_and_exclu
     EXPECT_EQ(answers, "bbbbbg");
 }
 
+/// As jobs that are started together when the host has booted.
+TEST_F(local_processes, after_a_reboot_several_that_open_the_store_at_once_all_succeed) {
+    constexpr auto time_to_meet = 200ms;  // too short a time hides the mistake, and nothing else
+    static_cast<void>(open_local(base_.path(), who_));
+    const std::atomic<bool> stopping{false};
+    local::database{base_.path() + "/locks.db", local::database::opening::existing,
+                    clock::now() + patience, stopping}
+        .execute("UPDATE boot SET id = x'00'");
+    const auto open = [this](const line& talk) {
+        static_cast<void>(talk.hear());
+        static_cast<void>(open_local(base_.path(), identity("child")));
+        talk.say('o');
+        static_cast<void>(talk.hear());
+    };
+    const other_process one{open};
+    const other_process two{open};
+    {
+        // Both find that they are not alone, and try again.
+        const local::wake_map third{base_.path() + "/wake", local::this_process()};
+        one.talk().say('!');
+        two.talk().say('!');
+        std::this_thread::sleep_for(time_to_meet);  // not a guess: see there
+    }
+    EXPECT_EQ(one.talk().hear(), 'o');
+    EXPECT_EQ(two.talk().hear(), 'o');
+}
+
 TEST_F(local_processes, processes_hand_a_lock_to_each_other_without_losing_an_update) {
     const std::string path = base_.path() + "/count";
     const auto work = [&](const line& talk) {
