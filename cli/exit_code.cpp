@@ -38,6 +38,9 @@ std::string_view to_word(exit_code code) noexcept {
 
 namespace {
 
+constexpr std::string_view too_little_memory =
+    "too little memory, see ulimit -v and the limits of the container";
+
 /// Where to look when this host has no more of something; empty for other errors.
 [[nodiscard]] std::string_view hint_for(const std::error_code& error) noexcept {
     if (error == std::errc::too_many_files_open || error == std::errc::too_many_files_open_in_system) {
@@ -46,7 +49,7 @@ namespace {
     if (error == std::errc::resource_unavailable_try_again) {
         return "too few processes or threads, see ulimit -u and the limits of the container";
     }
-    return error == std::errc::not_enough_memory ? "not enough memory" : "";
+    return error == std::errc::not_enough_memory ? too_little_memory : "";
 }
 
 [[nodiscard]] std::string describe(const std::system_error& error) {
@@ -98,7 +101,7 @@ problem describe_current_exception() {
     } catch (const std::system_error& error) {
         return {exit_code_for(error.code()), describe(error)};
     } catch (const std::bad_alloc&) {
-        return {exit_code::resources, "this host has not enough memory"};
+        return {exit_code::resources, fmt::format("this host has {}", too_little_memory)};
     } catch (const std::exception& error) {
         return {exit_code::internal, error.what()};
     } catch (...) {

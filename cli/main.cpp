@@ -11,6 +11,7 @@
 #include "exit_code.hpp"
 #include "help.hpp"
 #include "json.hpp"
+#include "memory.hpp"
 #include "messages.hpp"
 #include "secrets.hpp"
 
@@ -79,12 +80,14 @@ void report(const problem& reason, const std::vector<std::string>& words) {
 int main(int argc, char** argv) {
     using namespace holdfast::cli;
     reserve_standard_descriptors();
+    reserve_less_memory();
     const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
     try {
         hide_passwords(argc, argv);
         const auto request = parse_arguments(words);
         hide_password_in_environment();
         require_descriptors();
+        require_memory();
         return std::visit(dispatcher{}, request);
     } catch (...) {
         auto reason = describe_current_exception();

@@ -1,10 +1,13 @@
 // The program in an environment that lacks what programs usually have.
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 
 #include "fixture.hpp"
 
 namespace holdfast::cli::testing {
 namespace {
+
+using ::testing::HasSubstr;
 
 class cold : public cli_test {
 protected:
@@ -34,8 +37,45 @@ TEST_F(cold, a_home_that_cannot_be_written_to_is_named) {
         {"run", "job", "--", "true"},
         {.environment = {{"HOLDFAST_STORE", ""}, {"XDG_STATE_HOME", ""}, {"HOME", "/proc/self"}}});
     EXPECT_NE(refused->wait(), 0);
-    EXPECT_THAT(refused->errors(), ::testing::HasSubstr("/proc/self/.local"));
-    EXPECT_THAT(refused->errors(), ::testing::HasSubstr("create it yourself, or name another"));
+    EXPECT_THAT(refused->errors(), HasSubstr("/proc/self/.local"));
+    EXPECT_THAT(refused->errors(), HasSubstr("create it yourself, or name another"));
+}
+
+#if defined(__has_feature)
+#define HOLDFAST_TEST_HAS_FEATURE(name) __has_feature(name)
+#else
+#define HOLDFAST_TEST_HAS_FEATURE(name) 0
+#endif
+
+/// Sanitizers reserve terabytes.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
+    HOLDFAST_TEST_HAS_FEATURE(address_sanitizer) || HOLDFAST_TEST_HAS_FEATURE(thread_sanitizer)
+constexpr bool memory_can_be_limited = false;
+#else
+constexpr bool memory_can_be_limited = true;
+#endif
+
+/// It does not wait for memory that nobody would ever give it.
+TEST_F(cold, too_little_memory_is_told_at_once_and_a_little_is_enough) {
+    if (!memory_can_be_limited) {
+        GTEST_SKIP() << "not with a sanitizer";
+    }
+    for (const auto& address : {store(), std::string{"memory:"}}) {
+        for (::rlim_t megabytes = 16; megabytes <= 200; megabytes += megabytes < 60 ? 1 : 5) {
+            const ::rlimit few{megabytes << 20, megabytes << 20};
+            const auto limited = finish({"run", "--store", address, "job", "--", "true"},
+                                        {.prepare = [&few] { ::setrlimit(RLIMIT_AS, &few); }});
+            const int status = limited->wait();
+            const auto what = address + " " + std::to_string(megabytes) + " MB: " + limited->errors();
+            if (status == 127) {
+                EXPECT_THAT(what, HasSubstr("while loading shared libraries"));
+            } else if (status != 0) {
+                EXPECT_EQ(status, 71) << what;
+                EXPECT_THAT(what, HasSubstr("ulimit -v"));
+            }
+            EXPECT_TRUE(status == 0 || megabytes < 100) << what;
+        }
+    }
 }
 
 }  // namespace

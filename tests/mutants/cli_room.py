@@ -2,6 +2,18 @@ from mutant import mutant
 
 MUTANTS = [
     mutant(
+        "cli/main.cpp",
+        "        require_memory();\n",
+        "",
+        "A run does not wait for memory that nobody would give it.",
+        "holdfast_cli_tests cold.too_little_memory_is_told_at_once_and_a_little_is_enough"),
+    mutant(
+        "cli/main.cpp",
+        "    reserve_less_memory();\n",
+        "",
+        "A little memory is enough for a run.",
+        "holdfast_cli_tests cold.too_little_memory_is_told_at_once_and_a_little_is_enough"),
+    mutant(
         "cli/run.cpp",
         "if (once_ && succeeded && !command.lost && once_->counts(started_at_)) {",
         "if (once_ && succeeded && once_->counts(started_at_)) {",
