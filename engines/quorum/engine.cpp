@@ -114,11 +114,10 @@ std::string text_of(const quorum_options& options, const std::vector<std::string
     if (options.restart_grace.count() > 0) {
         add("restart_grace", options.restart_grace);
     }
-    std::string text = "quorum:" + settings;
     for (const auto& each : stores) {
-        text += (text.back() == ':' ? "" : " ") + each;
+        settings += (settings.empty() ? "" : " ") + each;
     }
-    return text;
+    return "quorum:" + settings;
 }
 
 std::string identity_of(std::vector<std::string> members) {

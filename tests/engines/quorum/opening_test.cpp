@@ -73,6 +73,20 @@ TEST_F(quorum_opening, its_identity_is_the_same_while_a_member_is_away) {
     EXPECT_EQ(opened->store_identity(), elsewhere.identity) << "in another order, by another user";
 }
 
+TEST_F(quorum_opening, what_is_shown_is_an_address_of_the_same_quorum) {
+    for (const std::string text :
+         {"quorum:redis://a:1?prefix=x: redis://b:1?prefix=x: redis://c:1?prefix=x:",
+          "quorum:?restart_grace=30000ms redis://a:1?prefix=: redis://b:1 memory:c",
+          "quorum:redis://a:1?prefix=%25%20%3F%26 memory:b"}) {
+        const auto shown = engines::summarise_address(text).shown;
+        EXPECT_EQ(engines::summarise_address(shown).shown, shown);
+        EXPECT_EQ(engines::summarise_address(shown).identity,
+                  engines::summarise_address(text).identity);
+    }
+    EXPECT_EQ(engines::summarise_address("quorum: redis://a:1?prefix=x:  redis://b:1?prefix=x:").shown,
+              "quorum:redis://a:1?prefix=x: redis://b:1?prefix=x:");
+}
+
 TEST_F(quorum_opening, quorums_whose_members_differ_in_any_part_are_two) {
     const auto of = [](const std::string& member) {
         return engines::summarise_address("quorum:memory:a memory:b " + member).identity;
