@@ -310,6 +310,10 @@ private:
 
     void scan() {
         if (master_ == masters_.size()) {
+            if (const auto slots = from_->servers.slots_of_nobody(); slots > 0) {
+                reasons_.insert("no server is responsible for " + std::to_string(slots) +
+                                " of the 16384 slots");
+            }
             if (!reasons_.empty() && !answered_ && request_.from.empty()) {
                 fail(missing());
                 return;

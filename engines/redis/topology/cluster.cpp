@@ -181,6 +181,11 @@ std::vector<std::uint16_t> cluster::a_slot_of_each_master() {
     return map_.a_slot_of_each();
 }
 
+std::size_t cluster::slots_of_nobody() {
+    const guard lock{mutex_};
+    return map_.slots_of_nobody();
+}
+
 std::uint32_t cluster::replicas_of(std::uint16_t slot) const {
     const guard lock{mutex_};
     const auto* const owner = map_.owner(slot);

@@ -41,6 +41,7 @@ public:
     void send(std::uint16_t slot, lane which, connection::encode what, call how,
               connection::done finished) override;
     [[nodiscard]] std::vector<std::uint16_t> a_slot_of_each_master() override;
+    [[nodiscard]] std::size_t slots_of_nobody() override;
 
     void subscribe(const channel_place& where) override;
     void unsubscribe(const channel_place& where) override;

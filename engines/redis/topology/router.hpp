@@ -55,6 +55,8 @@ public:
                       connection::done finished) = 0;
     /// For commands that concern all data there is.
     [[nodiscard]] virtual std::vector<std::uint16_t> a_slot_of_each_master() = 0;
+    /// How many slots of a cluster no server is known for: `a_slot_of_each_master` leaves them out.
+    [[nodiscard]] virtual std::size_t slots_of_nobody() { return 0; }
     /// Asks the sentinels of the address how their group is, in the order of the address; by `until`.
     /// Nothing where there are none.
     virtual void check_sentinels([[maybe_unused]] clock::time_point until,

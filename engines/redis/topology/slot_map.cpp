@@ -128,6 +128,10 @@ std::uint32_t slot_map::replicas_of(const node_address& which) const noexcept {
     return found == masters_.end() ? 0 : found->replicas;
 }
 
+std::size_t slot_map::slots_of_nobody() const noexcept {
+    return static_cast<std::size_t>(std::count(owners_.begin(), owners_.end(), place{0}));
+}
+
 std::vector<std::uint16_t> slot_map::a_slot_of_each() const {
     std::vector<std::uint16_t> result;
     std::vector<bool> seen(masters_.size() + 1);

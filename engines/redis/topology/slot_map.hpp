@@ -28,6 +28,8 @@ public:
     /// The replicas of all masters.
     [[nodiscard]] const std::vector<node_address>& replicas() const noexcept { return replicas_; }
     [[nodiscard]] std::uint32_t replicas_of(const node_address& which) const noexcept;
+    /// How many slots nobody has, as far as is known.
+    [[nodiscard]] std::size_t slots_of_nobody() const noexcept;
     /// One slot of each master.
     [[nodiscard]] std::vector<std::uint16_t> a_slot_of_each() const;
     [[nodiscard]] bool empty() const noexcept { return masters_.empty(); }

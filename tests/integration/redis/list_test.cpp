@@ -121,6 +121,27 @@ TEST(redis_listing_of_a_cluster, shows_what_the_others_have_when_a_server_is_dow
     cluster.node(1).resume();
 }
 
+TEST(redis_listing_of_a_cluster, says_that_slots_of_nobody_were_not_looked_at) {
+    redis_cluster cluster{{.masters = 2,
+                           .replicas_each = 0,
+                           .node_timeout = 60s,
+                           .server = {.arguments = {"--cluster-require-full-coverage", "no"}}}};
+    const auto address = "redis+cluster://127.0.0.1:" + std::to_string(cluster.node(0).port());
+    client holder{address};
+    const auto held = mutex{holder, "stock"}.acquire();
+    EXPECT_FALSE(client{address}.list().missing);
+    const auto slot = static_cast<std::uint16_t>(slot_of("stock") ^ 1U);
+    for (std::size_t index = 0; index < cluster.size(); ++index) {
+        cluster.node(index).cli({"CLUSTER", "DELSLOTS", std::to_string(slot)});
+    }
+    const auto page = client{address}.list();
+    EXPECT_EQ(page.locks.size(), 1U);
+    EXPECT_EQ(page.missing.code, errc::store_unavailable);
+    EXPECT_NE(page.missing.detail.find("no server is responsible for 1 of the 16384 slots"),
+              std::string::npos)
+        << page.missing.detail;
+}
+
 }  // namespace
 
 }  // namespace holdfast::testing
