@@ -11,6 +11,7 @@ void lease_news::on_event(const event& what) noexcept {
         const std::lock_guard lock{guard_};
         if (what.kind == event_kind::release_unconfirmed) {
             unreleased_[what.name] = what.error;
+            told_.notify_all();
         }
         // The marker of --once-per has events, too.
         if (what.name == name_ &&
@@ -34,6 +35,14 @@ failure lease_news::release_trouble(const std::string& name) const {
     const std::lock_guard lock{guard_};
     const auto found = unreleased_.find(name);
     return found == unreleased_.end() ? failure{} : found->second;
+}
+
+failure lease_news::next_release_trouble(const std::string& name) const {
+    constexpr std::chrono::seconds moment{1};
+    std::unique_lock lock{guard_};
+    told_.wait_for(lock, moment, [&] { return unreleased_.contains(name); });
+    lock.unlock();
+    return release_trouble(name);
 }
 
 std::string lease_news::renewal_trouble() const {

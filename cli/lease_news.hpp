@@ -1,5 +1,6 @@
 #pragma once
 
+#include <condition_variable>
 #include <holdfast/clock.hpp>
 #include <holdfast/observer.hpp>
 #include <map>
@@ -25,6 +26,8 @@ public:
     /// Why a release of this lock was not confirmed; no error when nobody has told. Complete after
     /// `client::shutdown`.
     [[nodiscard]] failure release_trouble(const std::string& name) const;
+    /// The same, right after such a release: the news of it comes within a moment.
+    [[nodiscard]] failure next_release_trouble(const std::string& name) const;
 
 private:
     std::string name_;
@@ -34,6 +37,7 @@ private:
     /// Of the last renewal; no error when it succeeded.
     failure trouble_;
     std::map<std::string, failure> unreleased_;
+    mutable std::condition_variable told_;
 };
 
 }  // namespace holdfast::cli

@@ -435,8 +435,14 @@ private:
             return std::nullopt;
         }
         // The slot of the lock may be on the move; that of the marker is another one.
-        return once_->remember(
+        auto problem = once_->remember(
             started_at_, last_seen.silent() ? once_per::patience::none : once_per::patience::some);
+        if (problem && problem.detail.empty()) {
+            // A store that has refused it is not asked again.
+            const auto told = news_->next_release_trouble(once_->marker_name());
+            problem = told ? told : problem;
+        }
+        return problem;
     }
 
     /// On loss too: the lease is over for the command, but perhaps not yet for the store. A store that
