@@ -7,6 +7,7 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
+#include <holdfast/engine.hpp>
 #include <map>
 #include <stdexcept>
 
@@ -272,6 +273,17 @@ void check_run(const given_options& given, const run_arguments& run) {
     return text;
 }
 
+/// A prefix and a name may make the key of another name's marker.
+void refuse_markers(const std::string& prefix, const std::string& name) {
+    if (is_once_per_marker(prefix + name)) {
+        refuse(
+            fmt::format("\"{}\" is no name for a lock{}: names like this are for the markers that "
+                        "--once-per leaves",
+                        name, prefix.empty() ? "" : fmt::format(" behind the prefix \"{}\"", prefix)),
+            "run");
+    }
+}
+
 [[nodiscard]] run_arguments make_run(const given_options& given, std::vector<std::string> command,
                                      bool separated) {
     const auto& names = given.arguments();
@@ -281,12 +293,7 @@ void check_run(const given_options& given, const run_arguments& run) {
     }
     run_arguments run;
     run.name = only_name(given);
-    if (is_once_per_marker(run.name)) {
-        refuse(fmt::format("\"{}\" is no name for a lock: names like this are for the markers that "
-                           "--once-per leaves",
-                           run.name),
-               "run");
-    }
+    refuse_markers({}, run.name);
     if (command.empty()) {
         refuse(fmt::format("which command? write holdfast run {} -- COMMAND", run.name), "run");
     }
@@ -308,6 +315,9 @@ void check_run(const given_options& given, const run_arguments& run) {
     run.level = level(given);
     check_run(given, run);
     run.store = make_store(given);
+    for (const auto& prefix : engines::summarise_address(run.store.address).prefixes) {
+        refuse_markers(prefix, run.name);
+    }
     return run;
 }
 

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <condition_variable>
 #include <exception>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -354,6 +355,7 @@ void check_attempts(const std::vector<attempt>& attempts, const std::vector<std:
 struct member_summaries {
     std::vector<std::string> names;
     std::vector<std::string> identities;
+    std::vector<std::string> prefixes;
 };
 
 /// The same whether or not they can be opened.
@@ -363,6 +365,7 @@ struct member_summaries {
         auto summary = summarise_address(each);
         all.names.push_back(std::move(summary.shown));
         all.identities.push_back(std::move(summary.identity));
+        std::move(summary.prefixes.begin(), summary.prefixes.end(), std::back_inserter(all.prefixes));
     }
     return all;
 }
@@ -419,9 +422,9 @@ namespace holdfast::engines {
 
 address_summary summarise_quorum(std::string_view rest) {
     const auto stores = quorums::parse_quorum(rest);
-    auto [names, identities] = quorums::summarise_members(stores);
-    return {quorums::identity_of(std::move(identities)),
-            quorums::text_of(quorums::options_of(stores), names)};
+    auto members = quorums::summarise_members(stores);
+    return {quorums::identity_of(std::move(members.identities)),
+            quorums::text_of(quorums::options_of(stores), members.names), std::move(members.prefixes)};
 }
 
 std::unique_ptr<engine> open_quorum(const quorum& stores, const client_identity& identity) {
@@ -433,7 +436,7 @@ std::unique_ptr<engine> open_quorum(const quorum& stores, const client_identity&
     }
     const auto patience = stores.member_timeout.value_or(opening_patience);
     auto attempts = opening->first_results(clock::now() + patience);
-    auto [names, identities] = summarise_members(stores);
+    auto [names, identities, prefixes] = summarise_members(stores);
     for (std::size_t index = 0; index < attempts.size(); ++index) {
         if (attempts[index].store) {
             names[index] = attempts[index].store->address();

@@ -19,7 +19,7 @@ address_summary summarise_redis(std::string_view scheme, std::string_view rest);
 
 address_summary summarise_redis(std::string_view scheme, std::string_view rest) {
     auto where = redis::parse_address(scheme, rest, redis::passwords::ignored);
-    return {std::move(where.identity), std::move(where.text)};
+    return {std::move(where.identity), std::move(where.text), {std::move(where.prefix)}};
 }
 
 std::unique_ptr<engine> open_redis(std::string_view scheme, std::string_view rest,

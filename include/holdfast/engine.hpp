@@ -413,6 +413,8 @@ struct address_summary {
     /// As `engine::address` says it. Of an address that makes no sense, no more than the scheme: the
     /// rest may be a password.
     std::string shown;
+    /// What the store puts before every name to make its key; of a quorum, each that a member has.
+    std::vector<std::string> prefixes{};
 };
 
 [[nodiscard]] address_summary summarise_address(std::string_view address);

@@ -125,6 +125,35 @@ TEST_F(once_on_redis, a_lock_that_is_released_before_the_command_ran_is_said_to_
     EXPECT_EQ(server_.cli({"EXISTS", "stock:7"}), "0");
 }
 
+/// With a prefix a name and the marker of another one may have the same key.
+TEST_F(once_on_redis, a_job_that_a_prefix_makes_the_marker_of_another_is_refused) {
+    const auto with_prefix = [this](const std::string& prefix) -> program_options {
+        return {
+            .environment = {{"HOLDFAST_STORE", "redis://127.0.0.1:" + std::to_string(server_.port()) +
+                                                   "?prefix=" + prefix}}};
+    };
+    add_user("cron", {"~*"});
+    ASSERT_EQ(finish({"run", "x", "--once-per", "1h", "--", "true"}, as("cron"))->wait(), 0);
+    const std::vector<std::pair<std::string, std::string>> same{{"x:", "once-per"},
+                                                                {"x", ":once-per"},
+                                                                {"x%3Aonce-pe", "r"},
+                                                                {"x:once-per~01234567", "89abcdef"}};
+    for (const auto& [prefix, name] : same) {
+        const auto refused =
+            finish({"run", name, "--no-wait", "--", "echo", "RAN"}, with_prefix(prefix));
+        EXPECT_EQ(refused->wait(), 64) << prefix << " " << name;
+        EXPECT_EQ(refused->output(), "");
+        EXPECT_THAT(refused->errors(), HasSubstr("no name for a lock"));
+    }
+    const auto in_a_quorum =
+        finish({"run", "once-per", "--no-wait", "--", "true"},
+               {.environment = {
+                    {"HOLDFAST_STORE", "quorum:memory:a memory:b redis://127.0.0.1:1?prefix=x:"}}});
+    EXPECT_EQ(in_a_quorum->wait(), 64);
+    EXPECT_EQ(finish({"run", "once-per", "--", "echo", "ran"}, with_prefix("x"))->output(), "ran\n");
+    EXPECT_EQ(finish({"run", "x", "--once-per", "1h", "--", "echo", "RAN"}, as("cron"))->output(), "");
+}
+
 /// A run whose marker cannot be left may be repeated by another host within the period.
 class marker_on_redis : public once_on_redis {
 protected:
@@ -217,6 +246,22 @@ TEST_F(marker_on_redis, that_is_refused_is_told_and_keeps_nobody_from_running) {
         EXPECT_EQ(again->output(), "ran\n");
         EXPECT_EQ(again->errors(), "");
         server_.cli({"DEL", "job:once-per", "holdfast_holds:{job:once-per}"});
+    }
+}
+
+/// The store has answered: asking again for ten seconds would not help.
+TEST_F(marker_on_redis, that_is_refused_is_told_at_once_with_the_permission) {
+    for (const std::string permission : {"hdel", "hset", "pexpire"}) {
+        const auto running = start_job({});
+        server_.cli({"ACL", "SETUSER", "cron", "-" + permission});
+        running->close_input();
+        EXPECT_EQ(running->wait(), 0);
+        server_.cli({"ACL", "SETUSER", "cron", "+@all"});
+        EXPECT_THAT(running->errors(),
+                    AllOf(HasSubstr("the --once-per marker of \"job\" is missing (a permission is "
+                                    "missing: "),
+                          HasSubstr("+" + permission), Not(HasSubstr("trying again"))));
+        server_.cli({"DEL", "job", "job:once-per", "holdfast_holds:{job:once-per}"});
     }
 }
 

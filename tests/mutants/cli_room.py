@@ -189,4 +189,11 @@ MUTANTS = [
         "holder.process != liveness::alive) {",
         "A holder whose process is not known to be dead is asked about.",
         "holdfast_cli_tests foreign_holder.*"),
+    mutant(
+        "cli/arguments.cpp",
+        "if (is_once_per_marker(prefix + name)) {",
+        "if (is_once_per_marker(name)) {",
+        "No prefix makes a lock of the marker of another.",
+        "holdfast_cli_tests "
+        "once_on_redis.a_job_that_a_prefix_makes_the_marker_of_another_is_refused"),
 ]
