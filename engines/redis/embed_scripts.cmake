@@ -17,7 +17,9 @@ set(HOLDFAST_REDIS_SCRIPTS
     latch
     revoke inspect)
 set(HOLDFAST_REDIS_PRELUDES
-    clock exclusive giving holds leases line looks others permits readers renewal tokens turns wishes writing)
+    clock exclusive giving holds leases line looks others permits readers
+    renewal telling tokens turns wishes
+    writing)
 
 # Replaces each line `-- include: name` by scripts/prelude/name.lua, the first time it is met.
 function(holdfast_expand_script file result)

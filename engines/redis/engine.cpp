@@ -230,7 +230,7 @@ void redis_engine::run(script_call what, std::uint16_t slot, call how, answered 
         under_way_.fetch_sub(1, std::memory_order_release);
         if (!result.error && result.replies.front().is_error()) {
             name_forbidden_command(result.replies.front(), over.what.what->text, dialect_.publish);
-            name_forbidden_keys(result.replies.front(), over.what.keys);
+            name_keys(result.replies.front(), over.what.keys);
         }
         over.done(std::move(result));
     };
@@ -399,7 +399,10 @@ void redis_engine::release(release_request request, call how, completion<release
             if (says_moving(result)) {
                 release_while_moving(catalogue_, request, how, finish);
             } else {
-                finish(read(result, release_answer));
+                finish(read(result, [this](const value& answer) {
+                    cannot_tell(telling_trouble(answer, dialect_));
+                    return release_answer(answer);
+                }));
             }
         },
         lane);
@@ -469,6 +472,16 @@ void redis_engine::cannot_listen(const std::string& channel, const std::string& 
                                                      ", so waiters ask once a second instead of being "
                                                      "told (" +
                                                      words + "); docs/redis.md has the ACL line"});
+    }
+}
+
+/// The lock is given back all the same.
+void redis_engine::cannot_tell(const failure& why) {
+    if (why && callbacks_.degraded && !cannot_tell_.exchange(true)) {
+        callbacks_.degraded({why.code,
+                             "those who wait cannot be told of a release, so they ask once a "
+                             "second: " +
+                                 why.detail});
     }
 }
 

@@ -72,6 +72,7 @@ private:
     void take_leave();
     void listen_for_revocations();
     void cannot_listen(const std::string& channel, const std::string& words);
+    void cannot_tell(const failure& why);
     [[nodiscard]] std::int64_t stand_in_line(const acquire_request& request, const std::string& key);
     void settle_in_line(const acquire_request& asked, acquire_reply reply, bool listened,
                         const completion<acquire_reply>& done);
@@ -101,6 +102,7 @@ private:
     std::atomic<std::chrono::milliseconds> longest_ttl_{};
     std::atomic<bool> listens_{false};
     std::atomic<bool> cannot_listen_{false};
+    std::atomic<bool> cannot_tell_{false};
     std::mutex guard_;
     /// One of ours that stands in a line, with a channel of its own.
     struct place {

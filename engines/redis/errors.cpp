@@ -45,7 +45,9 @@ constexpr std::array meanings{
     meaning{"NOAUTH", errc::unauthorised, "the server wants a password"},
     meaning{"WRONGPASS", errc::unauthorised, "the server refused user name or password"},
     meaning{"NOPERM", errc::unauthorised, "this user lacks a permission"},
-    meaning{"WRONGTYPE", errc::wrong_kind, "the key of this name holds something else"},
+    meaning{"WRONGTYPE", errc::wrong_kind,
+            "one of the keys of this name holds what locks do not keep there; remove it, or take "
+            "another name"},
     meaning{"WRONGCOUNT", errc::invalid_argument, ours},
     meaning{"WRONGKIND", errc::wrong_kind, ours},
 };
@@ -113,6 +115,9 @@ constexpr std::array meanings{
     const auto says = [&](std::string_view words) {
         return error.text.find(words) != std::string::npos;
     };
+    if (says("of the last token")) {
+        return {};
+    }
     const bool string = error.text.ends_with("holds a string");
     if (string || error.text.ends_with("holds a hash")) {
         return std::string{string ? ", as semaphores (--permits) and latches do, also while nobody "
@@ -125,6 +130,15 @@ constexpr std::array meanings{
         return "; take another name, or remove it";
     }
     return "; use it in the same way, which holdfast inspect shows, or take another name";
+}
+
+/// Without the place in the script, which servers since 7.0 append to what it raises.
+[[nodiscard]] std::string words_behind(std::string_view code, std::string_view text) {
+    text.remove_prefix(std::min(text.find(code) + code.size() + 1, text.size()));
+    const auto place = text.rfind(" script: ");
+    const bool raised = place != std::string_view::npos &&
+                        text.find(", on @user_script:", place) != std::string_view::npos;
+    return std::string{text.substr(0, raised ? place : text.size())};
 }
 
 }  // namespace
@@ -147,10 +161,9 @@ void name_forbidden_command(value& answer, std::string_view script, std::string_
     }
     std::string line{script.substr(0, script.find('\n'))};
     line.erase(0, line.find_first_not_of(' '));
-    for (const std::string_view variable : {"call(publish,", "call(line.publish,"}) {
-        if (const auto at = line.find(variable); at != std::string::npos) {
-            line.replace(at, variable.size(), "call('" + std::string{publish} + "',");
-        }
+    constexpr std::string_view variable{"call(publish,"};
+    if (const auto at = line.find(variable); at != std::string::npos) {
+        line.replace(at, variable.size(), "call('" + std::string{publish} + "',");
     }
     answer.text += " in `" + line + "`";
 }
@@ -173,11 +186,13 @@ bool refuses_keys(const value& answer) noexcept {
     return of_keys && answer.error_code() == "NOPERM";
 }
 
-void name_forbidden_keys(value& answer, const word_list& keys) {
-    if (!refuses_keys(answer)) {
+void name_keys(value& answer, const word_list& keys) {
+    const bool forbidden = refuses_keys(answer);
+    if (!forbidden && answer.error_code() != "WRONGTYPE") {
         return;
     }
-    answer.text += "; the user needs access to these keys and channels:";
+    answer.text += forbidden ? "; the user needs access to these keys and channels:"
+                             : "; TYPE tells which of these it is:";
     for (const auto& each : keys.words()) {
         answer.text += " " + each;
     }
@@ -199,9 +214,7 @@ failure meaning_of(const value& error) {
             continue;
         }
         if (one.words == ours) {
-            const auto words = error.text.find(code) + code.size() + 1;
-            return {one.result,
-                    error.text.substr(std::min(words, error.text.size())) + remark_on(error)};
+            return {one.result, words_behind(code, error.text) + remark_on(error)};
         }
         return {one.result, std::string{one.words} + advice_for(error) + " (" + error.text + ")"};
     }

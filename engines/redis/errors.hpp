@@ -31,8 +31,9 @@ void name_forbidden_command(value& answer, std::string_view script, std::string_
 /// Whether the user may not use a key or a channel, as opposed to a command.
 [[nodiscard]] bool refuses_keys(const value& answer) noexcept;
 
-/// Servers before 7.2 do not say which key or channel the user may not use: adds those of the request.
-void name_forbidden_keys(value& answer, const word_list& keys);
+/// Servers before 7.2 do not say which key or channel the user may not use, and none says which key is
+/// of another type: adds those of the request.
+void name_keys(value& answer, const word_list& keys);
 
 /// Whether the server has as many clients as it takes. It says so without being asked, as soon as the
 /// connection is made, and hangs up: it is no answer to the first command.

@@ -328,6 +328,18 @@ release_reply release_answer(const value& reply) {
     return answer;
 }
 
+failure telling_trouble(const value& reply, const dialect& how) {
+    if (!is_pair(reply) || reply.items.size() < 3) {
+        return {};
+    }
+    value refusal;
+    refusal.type = value::kind::error;
+    // As `refusal` in the scripts names a command.
+    refusal.text =
+        reply.items[2].text + (how.publish == "spublish" ? " in `SPUBLISH`" : " in `PUBLISH`");
+    return meaning_of(refusal);
+}
+
 renewal_script script_for(const renew_request& request) noexcept {
     switch (request.mode) {
         case claim_mode::permit:

@@ -66,6 +66,8 @@ struct turn_message {
 [[nodiscard]] script_call release_call(const release_request& request, const std::string& key,
                                        const dialect& how);
 [[nodiscard]] release_reply release_answer(const value& reply);
+/// Why nobody could be told of a release; no error when those who listen were.
+[[nodiscard]] failure telling_trouble(const value& reply, const dialect& how);
 
 /// One run for several renewals that the same script serves.
 enum class renewal_script : std::uint8_t { lock, reader, permit };

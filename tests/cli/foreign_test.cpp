@@ -51,5 +51,22 @@ TEST_F(foreign_holder, of_this_host_is_known_to_be_alive_or_dead) {
     EXPECT_EQ(status(), "unknown");
 }
 
+/// It has the shape of a read/write lock, but no holder.
+TEST_F(foreign_holder, a_mode_alone_is_no_lock) {
+    for (const std::string mode : {"read", "write"}) {
+        server_.cli({"HSET", "job", "mode", mode});
+        for (const words& command : {words{"run", "job", "--no-wait", "--", "true"},
+                                     words{"run", "job", "--shared", "--no-wait", "--", "true"},
+                                     words{"inspect", "job"}, words{"release", "job", "--force"}}) {
+            const auto refused = finish(command, on_server());
+            EXPECT_EQ(refused->wait(), 78) << command.front() << " " << mode;
+            EXPECT_EQ(refused->output(), "");
+        }
+        EXPECT_EQ(finish({"list"}, on_server())->output(), "");
+        EXPECT_EQ(server_.cli({"HGETALL", "job"}), "mode\n" + mode);
+        server_.cli({"DEL", "job"});
+    }
+}
+
 }  // namespace
 }  // namespace holdfast::cli::testing

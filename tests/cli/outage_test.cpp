@@ -266,8 +266,10 @@ protected:
 };
 
 TEST_F(refused_release, names_the_missing_permission) {
-    for (const std::string permission : {"publish", "del", "hmget"}) {
-        const auto running = run_without(permission, {});
+    const std::vector<std::pair<std::string, words>> cases{
+        {"hdel", {"--shared"}}, {"del", {}}, {"hmget", {}}};
+    for (const auto& [permission, options] : cases) {
+        const auto running = run_without(permission, options);
         EXPECT_THAT(running->errors(),
                     HasSubstr("\"job\" could not be released (a permission is missing"));
         EXPECT_THAT(running->errors(), ::testing::ContainsRegex("(in `|')[^`]*(" + permission + "|" +
@@ -276,6 +278,13 @@ TEST_F(refused_release, names_the_missing_permission) {
         guarded_.cli({"ACL", "SETUSER", "alice", "+@all"});
         guarded_.cli({"DEL", "job"});
     }
+}
+
+/// The lock is free, though nobody can be told.
+TEST_F(refused_release, is_none_without_the_permission_to_publish) {
+    const auto running = run_without("publish", {"--json"});
+    EXPECT_EQ(parse(running->last_error_line()).at("released").as_string(), "released");
+    EXPECT_EQ(guarded_.cli({"EXISTS", "job"}), "0");
 }
 
 TEST_F(refused_release, is_told_in_json) {

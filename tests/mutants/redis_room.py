@@ -238,4 +238,31 @@ MUTANTS = [
         "Two stores of one server do not look alike.",
         "holdfast_redis_net_tests "
         "address_parsing.stores_that_differ_in_their_prefix_are_shown_with_it"),
+    mutant(
+        "engines/redis/scripts/prelude/readers.lua",
+        "    return count > 1 and (",
+        "    return count > 0 and (",
+        "A mode without an owner is no lock, and is left alone.",
+        "holdfast_redis_tests "
+        "redis_neighbours.what_somebody_else_keeps_under_a_locks_name_is_not_touched"),
+    mutant(
+        "engines/redis/scripts/prelude/telling.lua",
+        "    local told = redis.pcall(publish, channel, message)",
+        "    local told = redis.call(publish, channel, message)",
+        "What nobody may be told of is given back, and told as given back.",
+        "holdfast_redis_tests redis_permissions.what_nobody_can_be_told_of_is_given_back_all_the_same"),
+    mutant(
+        "engines/redis/scripts/prelude/tokens.lua",
+        "    if not reason and after > 9007199254740991 then",
+        "    if not reason and after > 9223372036854775807 then",
+        "A counter that scripts cannot count on grants no tokens.",
+        "holdfast_redis_tests "
+        "redis_refusals.a_token_counter_that_counts_nothing_is_named_and_left_alone"),
+    mutant(
+        "engines/redis/catalogue.cpp",
+        "slots > 0) {",
+        "slots > 16384) {",
+        "A list of a cluster with slots of nobody is not told as complete.",
+        "holdfast_redis_tests "
+        "redis_listing_of_a_cluster.says_that_slots_of_nobody_were_not_looked_at"),
 ]

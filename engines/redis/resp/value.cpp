@@ -48,6 +48,10 @@ constexpr std::string_view no_code = "ERR";
     }
     while (take_place(text)) {
     }
+    if (constexpr std::string_view raised = "ERR WRONGKIND "; text.starts_with(raised)) {
+        text.remove_prefix(
+            text.find('W'));  // servers since 7.0 put a code ahead of what a script raises
+    }
     text.remove_prefix(text.starts_with('-') ? 1 : 0);
     return text;
 }

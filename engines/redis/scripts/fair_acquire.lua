@@ -113,7 +113,7 @@ end
 
 if kind == 'none' then
     -- Nobody released it, so nobody told them; some look only when the lease they saw would have ended.
-    tell(line, head, '0')
+    tell_waiter(line, head, '0')
 end
 if head and head ~= owner then
     local head_left = math.max(math.ceil(head_alive_until - now), 1)

@@ -5,7 +5,8 @@
 -- KEYS  lock, queue, timeouts, holds, channel base (followed by `:` and the waiter's owner), wishes,
 --       token counter
 -- ARGV  owner, publish command, linger in ms (0: none), wait in ms (as for fair_acquire), token floor
--- Returns {1, waiters in line}, or {0, 0} when the owner did not have it
+-- Returns {1, waiters in line}, or {0, 0} when the owner did not have it. A third element says why
+--         nobody could be told
 -- Tells `0`, or `granted <number of the question> <first token> <number of tokens> <owner> <lock>`
 
 local lock, queue, timeouts, holds, channel_base, wishes, counter = unpack(KEYS)
@@ -24,6 +25,7 @@ if mine and linger == '0' and not head then
 end
 
 -- include: clock
+-- include: telling
 -- include: giving
 
 local now = now_ms()
@@ -46,13 +48,16 @@ if wish then
         else
             redis.call('DEL', lock, holds, queue, timeouts, wishes)
         end
-        local first = take_tokens(counter, count, tonumber(floor), 0)
+        local counts, first = pcall(take_tokens, counter, count, tonumber(floor), 0)
+        if not counts then
+            tell(publish, told_at, '0')
+            return {1, redis.call('LLEN', queue), untold}
+        end
         local terms = string.format('%d ', first) .. count
         write_hold(lock, holds, head, ttl, terms .. string.format(' %d', now), head, '1')
-        redis.call(publish, told_at,
-            'granted ' .. question .. ' ' .. terms .. ' ' .. head .. ' ' .. lock)
+        tell(publish, told_at, 'granted ' .. question .. ' ' .. terms .. ' ' .. head .. ' ' .. lock)
         if not several then
-            return {1, 0}
+            return {1, 0, untold}
         end
     else
         wish = nil
@@ -66,21 +71,21 @@ local line = {queue = queue, timeouts = timeouts, wishes = wishes, channel_base 
 
 if wish then
     move_up(line, later_than(line, '-inf', moved_at_once), time_left_of(score, wait, now))
-    return {1, redis.call('LLEN', queue)}
+    return {1, redis.call('LLEN', queue), untold}
 end
 
 -- The lock is free: it is the turn of the first who is there. Returns how many are in line.
 local function call_next()
     head = next_in_line(line, now)
     if head then
-        tell(line, head, '0')
+        tell_waiter(line, head, '0')
     end
     return redis.call('LLEN', queue)
 end
 
 if mine and linger == '0' then
     redis.call('DEL', lock, holds)
-    return {1, call_next()}
+    return {1, call_next(), untold}
 end
 
 -- include: exclusive

@@ -48,8 +48,12 @@ local kind, now = redis.call('TYPE', lock).ok, now_ms()
 local fields, readers, free = {}, {}, ''
 if kind == 'hash' then
     local mode = redis.call('HGET', lock, 'mode')
-    if mode and (wrong_mode(mode) or not is_read_write(lock)) or not mode and not is_plain(lock) then
-        return foreign(mode and wrong_mode(mode) or not_a_lock())
+    local wrong = mode and wrong_mode(mode)
+    if not wrong and not (mode and is_read_write(lock, mode) or not mode and is_plain(lock)) then
+        wrong = not_a_lock()
+    end
+    if wrong then
+        return foreign(wrong)
     end
     fields = some_of(lock)
     for index, reader in ipairs(mode and readers_among(fields) or {}) do

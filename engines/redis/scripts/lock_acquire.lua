@@ -75,7 +75,8 @@ if kind == 'none' then
                 redis.call('DEL', lock, holds)
                 redis.call('LREM', wishes, '1', wish)
                 write_hold(lock, holds, waiter, ttl, terms .. claim.since, waiter, '1')
-                redis.call(publish, told_at,
+                -- One that cannot be told asks soon.
+                redis.pcall(publish, told_at,
                     'granted ' .. its_question .. ' ' .. terms .. waiter .. ' ' .. lock)
                 refusal = {0, remaining(lock)}
             end

@@ -7,7 +7,7 @@
 --       and a client's id: where that one is told), channel of those of ours who listen, message that
 --       tells all who wait (some zeros); linger in ms, if any
 -- Returns {1, clients told}, or {0, 0} when the owner does not have it. One that was given the lock
---         does not count: it waits no more
+--         does not count: it waits no more. A third element says why nobody could be told
 -- Tells zeros, or `granted <number of the question> <first token> <number of tokens> <owner> <lock>`
 
 local lock, holds, channel, wishes, counter, turn = unpack(KEYS)
@@ -23,13 +23,17 @@ local waiting = redis.pcall('LRANGE', wishes, '0', '1')
 local told
 if mine and not linger and not waiting[1] then
     redis.call('DEL', lock, holds)
-    told = redis.call(publish, channel, message)
+    told = redis.pcall(publish, channel, message)
     if told == 0 then
         return {1, 0}
+    end
+    if type(told) == 'table' then
+        return {1, 0, told.err}
     end
 end
 
 -- include: clock
+-- include: telling
 -- include: giving
 -- include: turns
 
@@ -72,13 +76,14 @@ if mine and not linger then
             elseif waiter and tonumber(heard[2]) > 0 then
                 -- The floor of the one that releases: its connection is to the server as it is now, the
                 -- waiter's wish may come from before a loss of data.
-                local first = take_tokens(counter, count, tonumber(floor), 0)
-                if math.floor(first / count) % 16 == 0 then
-                    return {1, redis.call(publish, channel, '0')}
+                local counts, first = pcall(take_tokens, counter, count, tonumber(floor), 0)
+                if not counts or math.floor(first / count) % 16 == 0 then
+                    told = tell(publish, channel, '0')
+                    return {1, told, untold}
                 end
                 local terms = string.format('%d ', first) .. count .. ' '
                 write_hold(lock, holds, waiter, ttl, terms .. now, waiter, '1')
-                redis.call(publish, told_at,
+                tell(publish, told_at,
                     'granted ' .. question .. ' ' .. terms .. waiter .. ' ' .. lock)
                 if others == 0 then
                     if several then
@@ -90,14 +95,18 @@ if mine and not linger then
                     redis.call('RPUSH', wishes, others_place)
                     redis.call('PEXPIRE', wishes, turn_kept_for)
                 end
-                return {1, 0}
+                return {1, 0, untold}
             elseif unheard_from then
                 -- It is alive, and would find the lock taken whenever it asks. So it is given the lock
                 -- for the time until it has to ask, if that will be soon.
                 local at = now_ms()
                 local left = tonumber(alive_until) - at
                 if at >= tonumber(unheard_from) and left > 0 then
-                    local first = take_tokens(counter, count, tonumber(floor), 0)
+                    local counts, first = pcall(take_tokens, counter, count, tonumber(floor), 0)
+                    if not counts then
+                        told = tell(publish, channel, '0')
+                        return {1, told, untold}
+                    end
                     write_hold(lock, holds, waiter, math.min(ttl, left),
                         string.format('%d %s %s', first, count, now), waiter, '1')
                     if several then
@@ -118,7 +127,7 @@ if mine and not linger then
             waiting = redis.call('LRANGE', wishes, '0', '1')
         end
     end
-    told = told or redis.call(publish, channel, message)
+    told = told or tell(publish, channel, message)
     local count = told > 0 and redis.pcall('PUBSUB', subscribers, channel, listeners)
     local theirs = count and not count.err and tonumber(count[2]) > tonumber(count[4])
     local state = theirs and redis.call('GET', turn)
@@ -126,7 +135,7 @@ if mine and not linger then
         redis.call('SET', turn, (state == 'seen' and '0' or '') .. #message, 'PX',
             turn_kept_for + turn_lasts)
     end
-    return {1, told}
+    return {1, told, untold}
 end
 
 -- include: exclusive

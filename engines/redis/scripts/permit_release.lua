@@ -4,7 +4,8 @@
 -- ARGV  owner, publish command, linger in ms (0: none), 16 bytes for each permit in one string (empty:
 --       all that the owner has); if there are turns: zeros ahead of the message, channel of those of
 --       ours who listen
--- Returns {1, clients told}, or {0, 0} when the owner does not have them
+-- Returns {1, clients told}, or {0, 0} when the owner does not have them. A third element says why
+--         nobody could be told
 -- include: permits
 -- include: others
 
@@ -42,4 +43,4 @@ local told, length = give_back(semaphore, channel, publish, removed, zeros)
 if listeners and told > 0 then
     begin_their_turn(turn, length, publish, channel, listeners)
 end
-return {1, told}
+return {1, told, untold}

@@ -7,7 +7,8 @@
 -- KEYS  lock, holds, channel, the owner's timeout key (number 1), turn of the others, if any
 -- ARGV  owner, publish command, linger in ms (0: none), key prefix of the readers' timeout keys; if
 --       there are turns: zeros ahead of the message, channel of those of ours who listen
--- Returns {1, clients told}, or {0, 0} when the owner does not have it
+-- Returns {1, clients told}, or {0, 0} when the owner does not have it. A third element says why nobody
+--         could be told
 -- include: exclusive
 -- include: readers
 -- include: looks
@@ -24,7 +25,7 @@ local written = owner .. ':write'
 local function let_go(told, wrote)
     if listeners and told > 0 and redis.call('EXISTS', lock) == 0
         and begin_their_turn(turn, #zeros + 1, publish, channel, listeners) and wrote then
-        redis.call(publish, channel, zeros .. '0')
+        tell(publish, channel, zeros .. '0')
     end
     return told
 end
@@ -37,9 +38,10 @@ if fields[1] == 'write' and fields[3] then
     if linger > 0 then
         return linger_alone(lock, written, holds, owner, linger)
     end
-    redis.call('HDEL', lock, written)
+    -- First, because somebody else may have put something there that refuses it.
     redis.call('HDEL', holds, owner)
-    return {1, let_go(after_a_writer(lock, holds, channel, publish, zeros), true)}
+    redis.call('HDEL', lock, written)
+    return {1, let_go(after_a_writer(lock, holds, channel, publish, zeros), true), untold}
 end
 if not fields[2] then
     return not_mine(lock, owner, linger)
@@ -67,4 +69,4 @@ local told = let_go(after_a_reader(lock, holds, channel, key_prefix, publish, ze
 if not alive then
     return {0, 0}
 end
-return {1, told}
+return {1, told, untold}

@@ -23,10 +23,10 @@ local function revoke_lock()
         return false
     end
     redis.call('DEL', lock, holds)
-    redis.call(publish, lock_channel, '0')
+    tell(publish, lock_channel, '0')
     local head = redis.pcall('LINDEX', fair_queue, '0')
     if type(head) == 'string' then
-        redis.call(publish, fair_channel_base .. ':' .. head, '0')
+        tell(publish, fair_channel_base .. ':' .. head, '0')
     end
     return true
 end
@@ -52,7 +52,7 @@ local function revoke_reader_or_writer()
     redis.call('HDEL', holds, owner)
     if written then
         if after_a_writer(lock, holds, read_write_channel, publish, '') > 0 then
-            redis.call(publish, read_write_channel, '0')  -- for Redisson's who do not sleep yet
+            tell(publish, read_write_channel, '0')  -- for Redisson's who do not sleep yet
         end
     else
         after_a_reader(lock, holds, read_write_channel, key_prefix, publish, '')

@@ -83,6 +83,17 @@ TEST(redis_errors, of_a_script_since_7_0_are_what_they_are_outside) {
            {{}, "NOPERM", errc::unauthorised});
 }
 
+TEST(redis_errors, that_a_script_raises_are_in_its_own_words) {
+    const std::string words{
+        "the key t holds something else than the number of the last token; remove it: DEL t"};
+    const std::string raised = "WRONGKIND " + words;
+    for (const auto& text : {"ERR Error running script (call to f_0a9f): @user_script:12: " + raised,
+                             "ERR " + raised + " script: 0a9f, on @user_script:12."}) {
+        EXPECT_EQ(meaning_of(error(text)).code, errc::wrong_kind) << text;
+        EXPECT_EQ(meaning_of(error(text)).detail, words) << text;
+    }
+}
+
 TEST(redis_errors, that_only_look_wrapped_are_left_alone) {
     for (const auto* words :
          {"ERR Error running script", "ERR Error running script (call to f_1", "@user_script:",
@@ -131,7 +142,7 @@ TEST(redis_errors, the_line_of_a_script_that_is_not_allowed_is_named) {
 TEST(redis_errors, the_permission_that_is_missing_is_named) {
     constexpr std::string_view script{
         "redis.call(publish, channel, '0')\n"
-        "    redis.call(line.publish, channel_of(line, waiter), message)\n"
+        "    redis.call(publish, channel_of(line, waiter), message)\n"
         "redis.call('HSET', lock, field, redis.call('HGET', lock, field))"};
     const auto advice = [&](const std::string& words, std::string_view publish = "publish") {
         value answer = error(words);
@@ -164,7 +175,7 @@ TEST(redis_errors, keys_are_named_where_they_are_missing_and_not_where_a_command
     const auto named = [&](const std::string& words) {
         value answer = error(words);
         name_forbidden_command(answer, script, "publish");
-        name_forbidden_keys(answer, keys);
+        name_keys(answer, keys);
         return answer.text;
     };
     const std::string place{" script: 0a9f, on @user_script:2."};

@@ -399,14 +399,51 @@ TEST_F(redis_permissions, keys_and_channels_that_are_not_allowed_are_named) {
     const auto of_key = store_.acquire(claim(lock_kind::mutex, claim_mode::exclusive)).error;
     EXPECT_EQ(of_key.code, errc::unauthorised) << of_key.detail;
     EXPECT_NE(of_key.detail.find("holdfast_holds:{stock}"), std::string::npos) << of_key.detail;
-    admin_.command({"ACL", "SETUSER", "locker", "allkeys"});
-    ASSERT_FALSE(store_.acquire(claim(lock_kind::mutex, claim_mode::exclusive)).error);
-    admin_.command({"ACL", "SETUSER", "locker", "resetchannels"});
+    admin_.command({"ACL", "SETUSER", "locker", "allkeys", "resetchannels"});
     const auto of_channel =
-        store_.release({"stock", claim_mode::exclusive, owner(1), 0ms, lock_kind::mutex}).error;
+        store_.latch({engines::latch_request::operation::set, "stock", 2, 60s, owner(1)}).error;
     EXPECT_EQ(of_channel.code, errc::unauthorised) << of_channel.detail;
-    EXPECT_NE(of_channel.detail.find("redisson_lock__channel:{stock}"), std::string::npos)
+    EXPECT_NE(of_channel.detail.find("redisson_countdownlatch__channel__{stock}"), std::string::npos)
         << of_channel.detail;
+}
+
+TEST_F(redis_permissions, what_nobody_can_be_told_of_is_given_back_all_the_same) {
+    for (const auto& each : operations()) {
+        if (each.name.find("release") == std::string::npos) {
+            continue;
+        }
+        for (const std::string without : {"-publish", "resetchannels"}) {
+            SCOPED_TRACE(each.name + ", " + without);
+            admin_.command({"FLUSHALL"});
+            each.prepare();
+            admin_.command({"ACL", "SETUSER", "locker", without});
+            const auto why = each.run();
+            admin_.command({"ACL", "SETUSER", "locker", "+publish", "allchannels"});
+            EXPECT_FALSE(why) << why.detail;
+        }
+    }
+}
+
+TEST_F(redis_permissions, a_client_that_may_not_publish_says_so_once_and_works) {
+    admin_.command({"ACL", "SETUSER", "peer", "on", ">secret", "~*", "&*", "+@all"});
+    const auto events = std::make_shared<recorder>();
+    const auto at_server = "secret@127.0.0.1:" + std::to_string(server_.port());
+    client store{"redis://locker:" + at_server, {.events = events}};
+    client other{"redis://peer:" + at_server, {.events = events}};
+    admin_.command({"ACL", "SETUSER", "locker", "-publish"});
+    for (int round = 0; round < 2; ++round) {
+        auto held = mutex{store, "stock"}.acquire();
+        auto waiting = in_background([&] { return mutex{other, "stock"}.try_acquire_for(10s); });
+        ASSERT_TRUE(eventually([&] { return other.inspect("stock").waiters.value_or(0) > 0; }));
+        EXPECT_EQ(held.release(), release_outcome::released);
+        EXPECT_TRUE(waiting.get().has_value()) << "it asks once a second";
+    }
+    ASSERT_TRUE(events->wait_for(event_kind::degraded));
+    EXPECT_EQ(events->count(event_kind::degraded), 1U);
+    EXPECT_EQ(events->count(event_kind::release_unconfirmed), 0U);
+    const auto told = events->last(event_kind::degraded).error;
+    EXPECT_EQ(told.code, errc::unauthorised);
+    EXPECT_NE(told.detail.find("+publish"), std::string::npos) << told.detail;
 }
 
 class redis_neighbours : public redis_operations {
@@ -432,7 +469,12 @@ protected:
                 with({"HSET", "mode", "write", "precious", "1"}),
                 with({"HSET", owner(9).text(), "precious"}),
                 with({"HSET", owner(9).text(), "1", owner(8).text(), "1"}),
-                with({"HSET", "mode", "read", "precious", "1"})};
+                with({"HSET", "mode", "read", "precious", "1"}),
+                with({"HSET", "mode", "read"}),
+                with({"HSET", "mode", "write"}),
+                with({"HSET", "mode", "write", owner(9).text(), "1"}),
+                with({"HSET", "mode", "read", owner(9).text() + ":write", "1"}),
+                with({"HSET", owner(9).text() + ":write", "1"})};
     }
     void clear_locks() {
         for (const auto& key : admin_.command({"KEYS", "*{*}*"}).items) {
@@ -442,6 +484,13 @@ protected:
     }
     [[nodiscard]] std::string content_of(const std::string& key) {
         return admin_.command({"DUMP", key}).text;
+    }
+    [[nodiscard]] std::vector<std::string> contents_of(const std::vector<std::string>& keys) {
+        std::vector<std::string> all;
+        for (const auto& key : keys) {
+            all.push_back(content_of(key));
+        }
+        return all;
     }
 };
 
@@ -467,6 +516,45 @@ TEST_F(redis_neighbours, what_somebody_else_keeps_under_a_locks_name_is_not_touc
             }
             EXPECT_EQ(content_of("stock"), stock);
             EXPECT_EQ(content_of("latch"), latch);
+        }
+    }
+}
+
+/// An operation needs what is in a key beside the lock's own, or does without it.
+TEST_F(redis_neighbours, what_somebody_else_keeps_beside_a_lock_is_named) {
+    const std::vector<std::string> beside{"holdfast_holds:{stock}",
+                                          "holdfast_wishes:{stock}",
+                                          "holdfast_turn:{stock}",
+                                          "holdfast_waiters:{stock}",
+                                          "holdfast_revoked:{stock}",
+                                          "redisson_lock_queue:{stock}",
+                                          "{stock}:timeout",
+                                          "redisson_lock_timeout:{stock}",
+                                          "holdfast_token",
+                                          "{stock}:" + owner(1).text() + ":rwlock_timeout:1",
+                                          "holdfast_is_latch:{stock}",
+                                          "holdfast_is_latch:{latch}",
+                                          "holdfast_holds:{latch}"};
+    const auto occupy = occupants();
+    for (const auto& each : operations()) {
+        for (const auto& key : beside) {
+            for (std::size_t type = 0; type < 6; ++type) {
+                SCOPED_TRACE(each.name + ", " + key + ", type " + std::to_string(type));
+                admin_.command({"FLUSHALL"});
+                each.prepare();
+                admin_.command({"DEL", key});
+                occupy[type](key);
+                const auto before = contents_of({key, "stock", "latch"});
+                const auto why = each.run();
+                EXPECT_TRUE(!why || why.code == errc::wrong_kind || why.code == errc::lost)
+                    << why.detail;
+                if (why.code == errc::wrong_kind) {
+                    const bool named = why.detail.find(key) != std::string::npos ||
+                                       why.detail.find("ends in :timeout") != std::string::npos;
+                    EXPECT_TRUE(named) << why.detail;
+                    EXPECT_EQ(contents_of({key, "stock", "latch"}), before);
+                }
+            }
         }
     }
 }

@@ -109,6 +109,47 @@ TEST_F(redis_refusals, a_server_with_too_few_replicas_is_waited_for) {
     expect_work_goes_on();
 }
 
+/// Tokens rise only if the counter counts.
+TEST_F(redis_refusals, a_token_counter_that_counts_nothing_is_named_and_left_alone) {
+    const std::vector<std::vector<std::string>> spoiled{
+        {"SET", "holdfast_token", "precious"},
+        {"SET", "holdfast_token", "1.5"},
+        {"SET", "holdfast_token", "9223372036854775807"},
+        {"SET", "holdfast_token", "9007199254740992"},
+        {"RPUSH", "holdfast_token", "precious"}};
+    for (const auto& words : spoiled) {
+        SCOPED_TRACE(words.front() + " " + words.back());
+        auto held = mutex{client_, "stock"}.acquire();
+        auto other = make_client();
+        auto waiting = in_background([&] {
+            return error_text_of([&] { return mutex{other, "stock"}.try_acquire_for(10s); });
+        });
+        ASSERT_TRUE(eventually([&] { return count({"LLEN", "holdfast_wishes:{stock}"}) == 1; }));
+        server_.cli({"DEL", "holdfast_token"});
+        server_.cli(words);
+        const auto before = server_.ask({"DUMP", "holdfast_token"}).text;
+        EXPECT_EQ(held.release(), release_outcome::released) << "a release needs no token";
+        EXPECT_NE(waiting.get().find("holdfast_token"), std::string::npos);
+        for (const bool shared : {false, true}) {
+            const auto ask = [&] {
+                return shared ? static_cast<bool>(shared_mutex{client_, "read"}.try_acquire_shared())
+                              : static_cast<bool>(mutex{client_, "stock"}.try_acquire());
+            };
+            EXPECT_EQ(error_of(ask), errc::wrong_kind);
+            const auto text = error_text_of(ask);
+            EXPECT_NE(text.find("the key holdfast_token"), std::string::npos) << text;
+            EXPECT_NE(text.find("DEL holdfast_token"), std::string::npos) << text;
+        }
+        EXPECT_EQ(error_of([&] {
+                      return semaphore{client_, "pool", 2}.try_acquire();
+                  }),
+                  errc::wrong_kind);
+        EXPECT_EQ(server_.ask({"DUMP", "holdfast_token"}).text, before);
+        server_.cli({"DEL", "holdfast_token"});
+        expect_work_goes_on();
+    }
+}
+
 TEST_F(redis_refusals, a_card_that_could_not_be_given_an_end_is_written_again) {
     server_.cli({"ACL", "SETUSER", "default", "-pexpire"});
     auto other = make_client();

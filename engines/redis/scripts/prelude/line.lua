@@ -1,5 +1,6 @@
 -- include: giving
 -- include: leases
+-- include: telling
 
 -- The queue of a fair lock: a list of owners, and for each the time until which it counts as alive.
 -- Beside it, ours alone, under the owner: what one of ours wants to be granted when it is its turn,
@@ -30,8 +31,8 @@ local function channel_of(line, waiter)
     return line.channel_base .. ':' .. waiter
 end
 
-local function tell(line, waiter, message)
-    redis.call(line.publish, channel_of(line, waiter), message)
+local function tell_waiter(line, waiter, message)
+    tell(line.publish, channel_of(line, waiter), message)
 end
 
 -- Until when a waiter counts as alive; and, of one of ours, whether it listened when it last asked. The
@@ -123,7 +124,7 @@ local function look_for_next(line, now, asker, passed)
             strike_out(line, waiter)
             if not ours then
                 -- Should it live after all, it asks, and is in line again.
-                tell(line, waiter, '0')
+                tell_waiter(line, waiter, '0')
             end
         elseif found then
             if ours or listens then

@@ -1,6 +1,7 @@
 -- include: holds
 -- include: clock
 -- include: leases
+-- include: telling
 
 -- Redisson's number for permits without an end.
 local never = 922337203685477
@@ -59,7 +60,7 @@ local function give_back(semaphore, channel, publish, count, zeros)
         free = type(sum) == 'number' and sum or count
     end
     local message = zeros .. string.format('%.0f', free)
-    return redis.call(publish, channel, message), #message
+    return tell(publish, channel, message), #message
 end
 
 -- Forgets the holds whose permits are in `gone`.

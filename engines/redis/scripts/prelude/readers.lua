@@ -1,4 +1,5 @@
 -- include: shape
+-- include: telling
 
 -- The readers of a read/write lock. Each of a reader's holds has a key of its own, which expires with
 -- it: <key prefix>:<owner>:rwlock_timeout:<1, 2, ...>
@@ -7,6 +8,11 @@
 local most_holds = 10000
 -- More readers than this are not all looked at whenever one of them goes or somebody wants to write.
 local few_readers = 32
+
+-- Whether a field is a writer's, or says that a writer has let it go for later.
+local function is_of_writer(field)
+    return string.find(field, ':write$') or string.find(field, ':lingering$')
+end
 
 local function timeout_key(key_prefix, owner, number)
     return key_prefix .. ':' .. owner .. ':rwlock_timeout:' .. number
@@ -30,37 +36,39 @@ local function readers_among(fields)
     local readers = {}
     for index = 1, #fields, 2 do
         local owner, count = fields[index], tonumber(fields[index + 1])
-        local reads = not string.find(owner, ':write$') and not string.find(owner, ':lingering$')
         -- <client>:<thread>; the readers of Redisson's transactions have something more behind it.
-        if count and reads and string.find(owner, ':%-?%d') then
+        if count and not is_of_writer(owner) and string.find(owner, ':%-?%d') then
             readers[#readers + 1] = {owner = owner, count = count}
         end
     end
     return readers
 end
 
--- Whether a hash with a mode is a read/write lock: all its other fields are owners. Of many only a few
--- are looked at.
-local function is_read_write(lock)
+-- Whether a hash with a mode is a read/write lock: all its other fields are owners, and there are some.
+-- A writer is there in the mode `write` only. Of many fields only a few are looked at.
+local function is_read_write(lock, mode)
     local fields, step = nil, 1
-    if redis.call('HLEN', lock) > few_readers then
+    local count = redis.call('HLEN', lock)
+    if count > few_readers then
         fields, step = redis.call('HSCAN', lock, '0', 'COUNT', '8')[2], 2
     else
         fields = redis.call('HKEYS', lock)
     end
+    local written
     for index = 1, #fields, step do
         local field = fields[index]
         if field ~= 'mode' and not (is_owner(field) and is_number(redis.call('HGET', lock, field))) then
             return false
         end
+        written = written or is_of_writer(field)
     end
-    return true
+    return count > 1 and (count > few_readers or not written == (mode ~= 'write'))
 end
 
 -- The error if a hash is no read/write lock. One whose holders we know of is one.
 local function wrong_shape(lock, holds, mode)
     local wrong = wrong_mode(mode)
-    if not wrong and redis.call('EXISTS', holds) == 0 and not is_read_write(lock) then
+    if not wrong and redis.call('EXISTS', holds) == 0 and not is_read_write(lock, mode) then
         wrong = not_a_lock()
     end
     return wrong
@@ -121,11 +129,11 @@ local function after_a_reader(lock, holds, channel, key_prefix, publish, zeros)
     local alive = enough_of_many(lock, key_prefix, 2) and 2 or outlive_readers(lock, key_prefix)
     if alive == 0 then
         redis.call('DEL', lock, holds)
-        return redis.call(publish, channel, zeros .. '0')
+        return tell(publish, channel, zeros .. '0')
     end
     if alive == 1 then
         -- The last reader may wait to become the writer. Redisson does not listen to this number.
-        return redis.call(publish, channel, zeros .. '2')
+        return tell(publish, channel, zeros .. '2')
     end
     return 0
 end
@@ -137,5 +145,5 @@ local function after_a_writer(lock, holds, channel, publish, zeros)
     else
         redis.call('DEL', lock, holds)
     end
-    return redis.call(publish, channel, zeros .. '1')
+    return tell(publish, channel, zeros .. '1')
 end

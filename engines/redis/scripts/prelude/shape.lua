@@ -23,6 +23,7 @@ local function is_plain(lock)
     local fields = redis.call('HKEYS', lock)
     table.sort(fields)
     local field, second = fields[1], fields[2]
-    return is_owner(field) and is_number(redis.call('HGET', lock, field))
+    return is_owner(field) and not string.find(field, ':write$')
+        and is_number(redis.call('HGET', lock, field))
         and (not second or second == field .. ':lingering')
 end
