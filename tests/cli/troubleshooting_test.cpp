@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <fstream>
 #include <map>
 #include <regex>
 #include <support/redis_servers.hpp>
@@ -15,6 +16,7 @@
 #include <holdfast/guard/fence.hpp>
 #include <holdfast/guard/once.hpp>
 #include <holdfast/guard/sqlite.hpp>
+#include <holdfast/guard/storage_lease.hpp>
 #include <holdfast/holdfast.hpp>
 #include "fixture.hpp"
 
@@ -38,6 +40,10 @@ public:
         return said(arguments, {.environment = {{"HOLDFAST_STORE", address}}});
     }
     [[nodiscard]] std::string local_store() const { return store(); }
+    [[nodiscard]] std::string local_file(const std::string& name) const {
+        return local_store().substr(6) + "/" + name;
+    }
+    void use_local_store() const { static_cast<void>(finish({"run", "job", "--", "true"})); }
     [[nodiscard]] auto holder_of_lock(const std::string& name, const words& options = {}) const {
         return hold(name, options);
     }
@@ -756,6 +762,253 @@ const std::map<std::string, production>& productions() {
              const auto writer = open_database(path);
              ::sqlite3_exec(writer.get(), "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr);
              return with_fence(path, [](guard::fence& fence) { fence.create_table(); });
+         }},
+        {"a % in the user name or password is not followed by two hexadecimal digits; …",
+         [](stage& on) { return on.said_on("redis://ann:50%@host", {"list"}); }},
+        {"\"]\" is missing after an IPv6 address",
+         [](stage& on) { return on.said_on("redis://[::1", {"list"}); }},
+        {"the password is given in more than one way",
+         [](stage& on) {
+             return on.said_on("redis://:secret@127.0.0.1:1?password_env=HOME", {"list"});
+         }},
+        {"key is of no use without cert; give cert=FILE too",
+         [](stage& on) { return on.said_on("rediss://127.0.0.1:1?key=/nowhere", {"list"}); }},
+        {"it is protected by a pass phrase; remove that (openssl pkey)",
+         [](stage& on) {
+             const auto own = on.own_certificate();
+             program locker{
+                 {"/bin/sh", "-c",
+                  "openssl pkey -aes256 -passout pass:secret -in \"$0.key\" -out \"$0.locked\"", own},
+                 {.input = ""}};
+             locker.wait();
+             return on.said_on("rediss://127.0.0.1:1?cert=" + own + ".crt&key=" + own + ".locked",
+                               {"list"});
+         }},
+        {"neither XDG_STATE_HOME nor HOME names a directory; write local:/path/of/a/directory",
+         [](stage&) {
+             program shell{
+                 {"/bin/sh", "-c", "unset HOME XDG_STATE_HOME; HOLDFAST_STORE=local: exec \"$0\" list",
+                  program_path()},
+                 {.input = ""}};
+             shell.wait();
+             return shell.errors();
+         }},
+        {"this is a symbolic link; name the directory itself",
+         [](stage& on) {
+             const auto link = on.local_store().substr(6) + "-link";
+             std::filesystem::create_symlink("/tmp", link);
+             return on.said_on("local:" + link, {"list"});
+         }},
+        {"the store is damaged, or not a store of holdfast's; stop every program that uses it first, "
+         "then delete …",
+         [](stage& on) {
+             on.use_local_store();
+             std::ofstream{on.local_file("locks.db"), std::ios::trunc} << std::string(8192, 'x');
+             return on.said({"run", "job", "--no-wait", "--", "true"});
+         }},
+        {"is another program's database; name another directory, or move it away",
+         [](stage& on) {
+             on.use_local_store();
+             std::filesystem::remove(on.local_file("locks.db-wal"));
+             std::filesystem::remove(on.local_file("locks.db-shm"));
+             std::filesystem::remove(on.local_file("locks.db"));
+             ::sqlite3_exec(open_database(on.local_file("locks.db")).get(), "CREATE TABLE orders (id)",
+                            nullptr, nullptr, nullptr);
+             return on.said({"run", "job", "--no-wait", "--", "true"});
+         }},
+        {"was made by a newer holdfast (its format is …); update this program, or name another "
+         "directory",
+         [](stage& on) {
+             on.use_local_store();
+             ::sqlite3_exec(open_database(on.local_file("locks.db")).get(), "PRAGMA user_version = 99",
+                            nullptr, nullptr, nullptr);
+             return on.said({"run", "job", "--no-wait", "--", "true"});
+         }},
+        {"has another name elsewhere (a hard link), under which others could use half of this store; …",
+         [](stage& on) {
+             on.use_local_store();
+             std::filesystem::create_hard_link(on.local_file("locks.db"),
+                                               on.local_store().substr(6) + "-other");
+             return on.said({"run", "job", "--no-wait", "--", "true"});
+         }},
+        {"are the same server; it has one vote",
+         [](stage& on) {
+             const redis_server server;
+             const auto port = std::to_string(server.port());
+             return on.said_on(
+                 "quorum:redis://127.0.0.1:" + port + " redis://localhost:" + port + " memory:x",
+                 {"list"});
+         }},
+        {"there is no option \"…\"; there are member_timeout, drift and restart_grace",
+         [](stage& on) { return on.said_on("quorum:?patience=3s memory:a", {"list"}); }},
+        {"… ago and may have forgotten a lock; it votes again in …",
+         [](stage& on) {
+             const redis_server one;
+             const redis_server two;
+             return on.said_on("quorum:?restart_grace=10m " + address_of(one) + " " + address_of(two),
+                               {"run", "job", "--no-wait", "--", "true"});
+         }},
+        {"a quorum cannot count permits: …",
+         [](stage& on) {
+             return on.said_on("quorum:memory:a memory:b memory:c",
+                               {"run", "job", "--permits", "2", "--no-wait", "--", "true"});
+         }},
+        {"a quorum has no latches: …",
+         [](stage&) {
+             client store{"quorum:memory:a memory:b memory:c"};
+             return thrown_by([&] { static_cast<void>(latch{store, "job"}.try_set(2)); });
+         }},
+        {"the password in --store can be read by everybody on this host; …",
+         [](stage& on) {
+             const redis_server server{{.password = "secret"}};
+             return on.said({"run", "job", "--store",
+                             "redis://:secret@127.0.0.1:" + std::to_string(server.port()), "--",
+                             "true"});
+         }},
+        {"this runs inside holdfast run, which keeps the password unless it is called with "
+         "--pass-store",
+         [](stage& on) {
+             const redis_server server{{.password = "secret"}};
+             return on.said({"run", "job", "--", program_path(), "list"},
+                            {.environment = {{"HOLDFAST_STORE", address_of(server)},
+                                             {"HOLDFAST_REDIS_PASSWORD", "secret"}}});
+         }},
+        {"the name is in use as a read/write lock",
+         [](stage&) {
+             const redis_server server;
+             client store{address_of(server)};
+             shared_mutex lock{store, "job"};
+             const auto held = lock.acquire_shared();
+             return thrown_by([&] { static_cast<void>(mutex{store, "job"}.try_lock()); });
+         }},
+        {"the name is in use as a lock without readers",
+         [](stage&) {
+             const redis_server server;
+             client store{address_of(server)};
+             const auto held = mutex{store, "job"}.acquire();
+             return thrown_by([&] { static_cast<void>(shared_mutex{store, "job"}.try_lock_shared()); });
+         }},
+        {"the name is in use as a latch",
+         [](stage&) {
+             const redis_server server;
+             client store{address_of(server)};
+             static_cast<void>(latch{store, "job"}.try_set(2));
+             return thrown_by([&] { static_cast<void>(semaphore{store, "job", 2}.try_acquire()); });
+         }},
+        {"the name is not that of a semaphore: the key beside it that ends in :timeout holds no "
+         "permits",
+         [](stage& on) {
+             const redis_server server;
+             server.cli({"ZADD", "{job}:timeout", "1", "precious"});
+             return on.said_on(address_of(server),
+                               {"run", "job", "--permits", "2", "--no-wait", "--", "true"});
+         }},
+        {"one of the keys of this name holds what locks do not keep there; remove it, or take another "
+         "name (…",
+         [](stage&) {
+             const redis_server server;
+             server.cli({"RPUSH", "holdfast_turn:{job}", "precious"});
+             client store{address_of(server)};
+             return thrown_by([&] { static_cast<void>(mutex{store, "job"}.try_lock()); });
+         }},
+        {"the key … holds something else than the number of the last token; remove it: DEL …",
+         [](stage& on) {
+             const redis_server server;
+             server.cli({"SET", "holdfast_token", "precious"});
+             return on.said_on(address_of(server), {"run", "job", "--no-wait", "--", "true"});
+         }},
+        {"the braces in \"…\" make a cluster keep parts of this lock on different servers; …",
+         [](stage& on) {
+             testing_support::redis_cluster cluster{{.masters = 2, .replicas_each = 0}};
+             return on.said_on("redis+cluster://127.0.0.1:" + std::to_string(cluster.node(0).port()),
+                               {"run", "a{b", "--no-wait", "--", "true"});
+         }},
+        {"only … replicas confirmed the lock in time",
+         [](stage&) {
+             const redis_server server;
+             client store{address_of(server)};
+             mutex lock{store, "job", {.replicas = replica_policy::at_least(1)}};
+             return thrown_by([&] { static_cast<void>(lock.try_acquire()); });
+         }},
+        {"no permit of \"…\" is free, and nobody who is known holds one",
+         [](stage& on) {
+             const redis_server server;
+             server.cli({"SET", "job", "0"});
+             return on.said_on(address_of(server),
+                               {"run", "job", "--permits", "2", "--no-wait", "--", "true"});
+         }},
+        {"\"…\" is kept for another … after … held it",
+         [](stage& on) {
+             static_cast<void>(on.said({"run", "job", "--min-hold", "1h", "--", "true"}));
+             return on.said({"run", "job", "--no-wait", "--", "true"});
+         }},
+        {"this command runs under \"…\", not under \"…\"; give --token, --owner or both to say who "
+         "should hold \"…\"",
+         [](stage& on) {
+             return on.said({"run", "job", "--", program_path(), "check", "other"});
+         }},
+        {"\"…\" is no longer held: stop, and undo what is not finished",
+         [](stage& on) {
+             return on.said({"check", "job", "--token", "1"});
+         }},
+        {"HOLDFAST_TOKEN: \"…\" is no token; it is a number",
+         [](stage& on) {
+             return on.said({"check", "job"},
+                            {.environment = {{"HOLDFAST_TOKEN", "many"}, {"HOLDFAST_NAME", "job"}}});
+         }},
+        {"\"…\" has … holders; say which with --owner (holdfast inspect shows them)",
+         [](stage& on) {
+             const auto one = on.holder_of_lock("job", {"--shared"});
+             const auto two = on.holder_of_lock("job", {"--shared"});
+             return on.said({"release", "job"});
+         }},
+        {"nobody holds anything of \"…\", which is …; left alone",
+         [](stage& on) {
+             const redis_server server;
+             server.cli({"SET", "job", "5"});
+             return on.said_on(address_of(server), {"release", "job"});
+         }},
+        {"--grace … does not fit --ttl …: when renewals fail, at most … are left to end the command "
+         "before its lease ends; …",
+         [](stage& on) {
+             return on.said({"run", "job", "--ttl", "2s", "--grace", "10s", "--", "true"});
+         }},
+        {"--no-wait and --wait exclude each other",
+         [](stage& on) {
+             return on.said({"run", "job", "--no-wait", "--wait", "1s", "--", "true"});
+         }},
+        {"it counted, and is gone without having opened: …",
+         [](stage& on) {
+             client store{on.local_store()};
+             latch done{store, "job"};
+             static_cast<void>(done.try_set(2, 300ms));
+             return thrown_by([&] { done.wait(); });
+         }},
+        {"more than one statement in one text; run them one by one: …",
+         [](stage&) {
+             const auto handle = open_database(":memory:");
+             guard::sqlite_database database{handle.get()};
+             return thrown_by([&] { database.run("BEGIN; SELECT 1", {}); });
+         }},
+        {"the user's table … is not there; create it with the columns …",
+         [](stage&) {
+             const auto handle = open_database(":memory:");
+             guard::sqlite_database database{handle.get()};
+             return thrown_by([&] {
+                 static_cast<void>(
+                     guard::storage_lease(database, {.table = "stock", .key = "id"}).read("7"));
+             });
+         }},
+        {"the sequence is NULL; set it to 0, and its column NOT NULL",
+         [](stage&) {
+             const auto handle = open_database(":memory:");
+             guard::sqlite_database database{handle.get()};
+             database.run("CREATE TABLE stock (id, lease_seq)", {});
+             database.run("INSERT INTO stock VALUES ('7', NULL)", {});
+             return thrown_by([&] {
+                 static_cast<void>(
+                     guard::storage_lease(database, {.table = "stock", .key = "id"}).read("7"));
+             });
          }},
         {"the connection is null; connect first",
          [](stage&) { return thrown_by([] { guard::sqlite_database{nullptr}; }); }},
