@@ -28,6 +28,8 @@ bool lock_table::may_pass_to(const waiter& next, const hold_record& hold, const 
                              clock::time_point now) const {
     return queue.may_hand_over(settings_.handover, now) && next.what.how.interchangeable(hold.how()) &&
            next.what.kind == hold.tenure.kind &&
+           // One that may have been revoked goes to the store, which knows.
+           !hold.tenure.in_doubt() &&
            // A lease whose renewals fail is not worth passing on.
            hold.tenure.valid_until() - now >= hold.how().ttl / 3;
 }

@@ -54,6 +54,7 @@ void renewal::complete_soon(tenure& what, clock::time_point now) {
 }
 
 void renewal::suspect(tenure& what, clock::time_point now) {
+    what.in_doubt_ = true;
     if (!what.chosen_) {
         what.suspected_ = what.under_way_;
         what.due_at_ = now;
@@ -161,6 +162,7 @@ std::optional<renewal::event> renewal::on_reply(tenure& what, engines::renew_rep
             if (suspected) {
                 what.due_at_ = now;  // it was sent before the suspicion arose, and does not lift it
             }
+            what.in_doubt_ = what.in_doubt_ && suspected;
             if (!is_fixed(what)) {
                 result = {event::kind::extended, what.id(), what.valid_until(), {}};
             }

@@ -46,6 +46,8 @@ public:
         [[nodiscard]] tenure_id id() const noexcept { return timer::id; }
         /// A request was sent for it and not answered yet.
         [[nodiscard]] bool asked_for() const noexcept { return under_way_; }
+        /// Something happened that may have ended it, and the store has not confirmed it since.
+        [[nodiscard]] bool in_doubt() const noexcept { return in_doubt_; }
         [[nodiscard]] clock::time_point valid_until() const noexcept {
             return latest_sent_at_ + how->ttl - how->margin;
         }
@@ -55,6 +57,7 @@ public:
 
         bool under_way_{};
         bool jeopardy_told_{};
+        bool in_doubt_{};
         /// Since the request that is under way was sent.
         bool suspected_{};
         bool chosen_{};

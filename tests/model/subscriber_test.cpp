@@ -108,6 +108,21 @@ void something_is_said_after_one_attended_for_long() {
     on.wait_until_heard(1);
 }
 
+/// Others than the attendant may depend on it: a revocation is told here, too.
+void something_is_heard_soon_after_one_attended_for_a_while() {
+    stage on;
+    waiting_thread who;
+    threading::thread attendant{[&] { on.attend(who); }};
+    threading::poll(nullptr, 0, 10 + static_cast<int>(10 * model::choose(4)));
+    who.call_away();
+    attendant.join();
+    const auto left_at = clock::now();
+    on.publish();
+    on.wait_until_heard(1);
+    model::require(clock::now() - left_at <= std::chrono::milliseconds{5},
+                   "what is said after an attendant has left is heard within 5 ms");
+}
+
 /// The end comes while somebody attends.
 void it_ends_while_one_attends() {
     stage on;
@@ -124,6 +139,10 @@ TEST(model_subscriber, what_is_said_while_an_attendant_leaves_is_heard) {
 TEST(model_subscriber, what_is_said_after_it_left_is_heard) {
     expect_sound(something_is_said_after_an_attendant_has_left, {.preemptions = 1});
     expect_sound(something_is_said_after_one_attended_for_long, {.preemptions = 1});
+}
+
+TEST(model_subscriber, what_is_said_after_it_left_is_heard_soon) {
+    expect_sound(something_is_heard_soon_after_one_attended_for_a_while, {.preemptions = 1});
 }
 
 TEST(model_subscriber, it_ends_although_somebody_attended) {

@@ -102,7 +102,7 @@ TABLE = table("checker.hpp", 'model::planted("NAME")', [
         "nobody reads on"),
     mistake(
         "engines/redis/net/subscriber_attendance.cpp",
-        "if (urgent || awaits_bell) {",
-        'if ((urgent || awaits_bell) && !model::planted("an attendant leaves in silence")) {',
+        "if (urgent || looks_late) {",
+        'if ((urgent || looks_late) && !model::planted("an attendant leaves in silence")) {',
         "an attendant leaves in silence"),
 ])

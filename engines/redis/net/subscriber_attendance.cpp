@@ -96,8 +96,8 @@ void subscriber::state::attend(idle_thread& who, const std::function<bool()>& ot
     const bool urgent = others || on.lost || closed_;
     reading_ = urgent ? reader::background : reader::nobody;
     left_at_ = clock::now();
-    const bool awaits_bell = looks_at_ == clock::time_point::max();
-    if (urgent || awaits_bell) {
+    const bool looks_late = looks_at_ > left_at_ + unread_for;
+    if (urgent || looks_late) {
         bell_.ring();
     }
     attendant_ = {};

@@ -22,6 +22,11 @@ protected:
         EXPECT_EQ(only<tell_loss>().why.code, errc::lost);
     }
     void break_the_silence() { answer(silent_, gone()); }
+    /// Renewed after 40 ms, while it may still be handed over.
+    line form_brief_line() {
+        const auto brief = on_terms(lease_terms(120ms), exclusive());
+        return form_line(brief, brief);
+    }
 
 private:
     send_renew silent_;
@@ -392,8 +397,8 @@ TEST_F(lock_table_holding, renewal_of_a_handed_over_lease_reaches_its_new_holder
 }
 
 TEST_F(lock_table_holding, renewal_under_way_at_a_hand_over_is_answered_to_the_new_holder) {
-    const auto who = form_line();
-    holds_may_have_changed();
+    const auto who = form_brief_line();
+    at(40ms);
     const auto renewal = only<send_renew>();
     cancel(who.third);
     release(who.first);
@@ -403,6 +408,56 @@ TEST_F(lock_table_holding, renewal_under_way_at_a_hand_over_is_answered_to_the_n
     EXPECT_EQ(only<tell_loss>().id, who.second);
     release(who.second);
     confirm_releases();
+}
+
+/// Somebody may have taken it away by force: then the next holder would share it with another process.
+TEST_F(lock_table_holding, lease_in_doubt_is_not_handed_over) {
+    const auto who = form_line();
+    holds_may_have_changed();
+    const auto question = only<send_renew>();
+
+    release(who.first);
+
+    const auto back = only<send_release>();
+    EXPECT_EQ(said<finish_acquire>(), 0U);
+    answer(question, gone({errc::revoked, "by alice"}));
+    answer(back, nothing_to_release());
+    EXPECT_EQ(only<finish_release>().outcome, release_outcome::already_lost);
+    const auto next = only<send_acquire>();
+    EXPECT_EQ(next.on_behalf_of, who.second);
+    cancel(who.third);
+    answer(next, granted(20));
+    let_go(who.second);
+}
+
+TEST_F(lock_table_holding, lease_that_was_in_doubt_is_handed_over_once_it_is_confirmed) {
+    const auto who = form_line();
+    holds_may_have_changed();
+    answer(only<send_renew>(), renewed());
+
+    release(who.first);
+
+    EXPECT_EQ(only<finish_acquire>().id, who.second);
+    cancel(who.third);
+    let_go(who.second);
+}
+
+TEST_F(lock_table_holding, lease_stays_in_doubt_until_a_question_that_was_asked_since_is_answered) {
+    const auto who = form_brief_line();
+    at(40ms);
+    const auto earlier = only<send_renew>();
+    holds_may_have_changed();
+    answer(earlier, renewed());
+    at(40ms);
+    const auto first = only<send_renew>();
+    answer(first, not_renewed(errc::store_unavailable));
+
+    release(who.first);
+
+    EXPECT_EQ(said<finish_acquire>(), 0U);
+    cancel(who.second);
+    cancel(who.third);
+    answer(only<send_release>(), released());
 }
 
 }  // namespace

@@ -233,4 +233,22 @@ TEST_F(lock_table_overtaking, shutdown_gives_back_what_nobody_has) {
     EXPECT_TRUE(table.unreleased().empty());
 }
 
+/// It was offered before the doubt arose.
+TEST_F(lock_table_overtaking, lease_in_doubt_is_taken_by_nobody) {
+    const auto who = offered_line();
+    holds_may_have_changed();
+    const auto quick = acquire();
+    EXPECT_EQ(said<finish_acquire>(), 0U);
+
+    take_turn(who.second);
+
+    EXPECT_EQ(said<finish_acquire>(), 0U);
+    const auto back = only<send_release>();
+    answer(only<send_renew>(), gone({errc::revoked, "by alice"}));
+    cancel(who.second);
+    cancel(who.third);
+    cancel(quick);
+    answer(back, nothing_to_release());
+}
+
 }  // namespace

@@ -114,8 +114,8 @@ TEST_F(lock_gifts, one_that_does_not_listen_any_more_is_passed_over) {
 TEST_F(lock_gifts, one_that_could_not_listen_is_given_the_lock_until_it_asks_when_that_is_soon) {
     ASSERT_TRUE(granted(acquire(alice)));
     constexpr std::int64_t for_ms = 4000;
-    ASSERT_TRUE(busy(wish(bob, {}, "4711", for_ms)));
     const auto asked_at = now();
+    ASSERT_TRUE(busy(wish(bob, {}, "4711", for_ms)));
     wait_until("the lock is given to one that cannot listen", [&] {
         EXPECT_EQ(release(alice), released);
         return busy(acquire(alice));
