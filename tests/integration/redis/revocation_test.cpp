@@ -95,6 +95,35 @@ TEST_F(redis_revocation, gives_the_lock_to_those_who_wait_at_once) {
     EXPECT_GT(next->token(), held.token());
 }
 
+/// The holder lets go before its client knows what became of the lock, but not that something may have.
+TEST_F(redis_revocation, keeps_the_next_thread_of_the_process_from_being_handed_the_lock) {
+    const auto identity = engines::make_identity();
+    const auto plan = std::make_shared<fault_plan>();
+    client_options unhurried;
+    unhurried.handover_time = 1min;
+    unhurried.events = events_;
+    client process{std::make_unique<fault_engine>(engines::open(address(), identity), plan), identity,
+                   unhurried};
+    mutex stock{process, "stock", {.ttl = 30s}};
+    auto busy = mutex{operator_, "stock"}.acquire();
+    auto first = in_background([&] { return stock.acquire(); });
+    ASSERT_TRUE(events_->wait_for(event_kind::contended, 1));
+    auto second = in_background([&] { return stock.acquire(); });
+    ASSERT_TRUE(events_->wait_for(event_kind::contended, 2));
+    busy.release();
+    auto held = first.get();
+    plan->delay_replies_of_next(call_kind::renew);
+    ASSERT_TRUE(operator_.revoke("stock", held.owner(), held.token(), "for the test"));
+    ASSERT_TRUE(plan->wait_until_held(1, 10s));
+
+    EXPECT_EQ(held.release(), release_outcome::already_lost);
+
+    const auto next = second.get();
+    EXPECT_EQ(field_of(next), "1") << "it was handed what somebody had taken away";
+    EXPECT_GT(next.token(), held.token());
+    plan->let_go();
+}
+
 TEST_F(redis_revocation, is_remembered_with_actor_and_reason) {
     auto held = stock_.acquire();
     EXPECT_TRUE(operator_.revoke("stock", held.owner(), held.token(), "stuck since noon"));
