@@ -69,7 +69,7 @@ void quorum_engine::acquire(acquire_request request, call how, completion<acquir
         }
         what = prepare(std::move(request), how, std::move(done), of);
         of.asking = what;
-        leftovers = take_leftovers(key);
+        leftovers = take_leftovers(&key);
         enqueue(what, what->machine.start());
     }
     give_back(leftovers);

@@ -171,6 +171,14 @@ quorum_engine::quorum_engine(std::vector<std::unique_ptr<engine>> members, quoru
 }
 
 quorum_engine::~quorum_engine() {
+    std::vector<leftover> last;
+    {
+        const std::lock_guard lock{guard_};
+        repeats_ = false;
+        last.swap(leftovers_);
+    }
+    repeater_ = {};
+    give_back(last);  // members that leave give what is under way a moment
     {
         std::unique_lock lock{closing_guard_};
         closing_ = true;

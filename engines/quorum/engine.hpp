@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include <core/quorum.hpp>
 #include <holdfast/quorum.hpp>
 #include <quorum/holds.hpp>
+#include <threading/primitives.hpp>
 
 namespace holdfast::engines::quorums {
 
@@ -57,6 +59,10 @@ public:
     quorum_engine(std::vector<std::unique_ptr<engine>> members, quorum_options options,
                   std::string address, std::string identity);
     ~quorum_engine() override;
+
+    /// From now on a thread tells members again what they did not confirm to be rid of. Otherwise they
+    /// are told with the next request, or at the end. Called once, before anything is asked.
+    void repeat_releases() { repeats_ = true; }
 
     [[nodiscard]] const guarantees& promises() const noexcept override { return promises_; }
     [[nodiscard]] const std::string& address() const noexcept override { return address_; }
@@ -125,9 +131,11 @@ private:
                            claim_mode mode, lock_kind kind);
     void release_quietly(std::size_t member, const hold_key& key, const owner_id& owner,
                          claim_mode mode, lock_kind kind);
-    [[nodiscard]] std::vector<leftover> take_leftovers(const hold_key& asking);
+    [[nodiscard]] std::vector<leftover> take_leftovers(const hold_key* asking);
     void give_back(const std::vector<leftover>& all);
     void keep_leftover(leftover one, hold& of);
+    void start_repeating() noexcept;
+    void tell_again(const std::stop_token& stop);
     void keep_leftovers_of(giving_back& what);
     [[nodiscard]] std::chrono::milliseconds begin_letting_go(giving_back& what,
                                                              release_request& request);
@@ -158,6 +166,10 @@ private:
     std::vector<bool> suspects_;
     hold_table holds_;
     std::vector<leftover> leftovers_;
+    bool repeats_{};
+    /// There is a leftover.
+    std::condition_variable_any missed_;
+    threading::jthread repeater_;
     std::uint64_t last_token_{};
     std::uint32_t requests_until_sweep_;
 

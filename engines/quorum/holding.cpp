@@ -407,7 +407,7 @@ std::chrono::milliseconds quorum_engine::begin_letting_go(giving_back& what, rel
                 of.asking->machine.stop_raising();
             }
         }
-        leftovers = take_leftovers(what.key);
+        leftovers = take_leftovers(&what.key);
     }
     give_back(leftovers);
     return ttl;

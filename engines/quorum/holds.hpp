@@ -95,5 +95,7 @@ inline constexpr std::chrono::seconds quiet_timeout{1};
 /// More than this would only be there if a member is away for long, and end with their ttl.
 inline constexpr std::size_t most_leftovers = 1024;
 inline constexpr std::size_t leftovers_at_once = 32;
+/// Between two rounds of telling members again.
+inline constexpr std::chrono::milliseconds between_repeats{250};
 
 }  // namespace holdfast::engines::quorums

@@ -1,6 +1,9 @@
 #include <quorum/engine.hpp>
 
+#include <common/quiet_thread.hpp>
+
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 /// Releases that nobody waits for, and what members did not confirm to be rid of.
@@ -17,7 +20,7 @@ void quorum_engine::release_announced(std::size_t member, const hold_key& key, c
     }
 }
 
-/// Nobody waits for the answer. If there is none, a later request tries again.
+/// Nobody waits for the answer. If there is none, it is told again later.
 void quorum_engine::release_quietly(std::size_t member, const hold_key& key, const owner_id& owner,
                                     claim_mode mode, lock_kind kind) {
     release_request request{.name = key.first, .mode = mode, .owner = owner, .kind = kind};
@@ -37,15 +40,15 @@ void quorum_engine::release_quietly(std::size_t member, const hold_key& key, con
 }
 
 /// What a later request gives back: all of its own owner's, and what is left on members that answer.
-/// Under the mutex.
-std::vector<leftover> quorum_engine::take_leftovers(const hold_key& asking) {
+/// Without a request: all, some at a time. Under the mutex.
+std::vector<leftover> quorum_engine::take_leftovers(const hold_key* asking) {
     std::vector<leftover> due;
     const auto when = now();
     std::erase_if(leftovers_, [&](leftover& one) {
         if (one.until <= when) {
             return true;
         }
-        const bool wanted = one.key == asking || !suspects_[one.member];
+        const bool wanted = asking == nullptr || one.key == *asking || !suspects_[one.member];
         if (!wanted || due.size() == leftovers_at_once) {
             return false;
         }
@@ -71,6 +74,34 @@ void quorum_engine::keep_leftover(leftover one, hold& of) {
     }
     if (leftovers_.size() < most_leftovers) {
         leftovers_.push_back(std::move(one));
+        start_repeating();
+        missed_.notify_all();
+    }
+}
+
+/// Under the mutex.
+void quorum_engine::start_repeating() noexcept {
+    if (!repeats_ || repeater_.joinable()) {
+        return;
+    }
+    try {
+        repeater_ = quiet_thread([this](const std::stop_token& stop) { tell_again(stop); });
+    } catch (const std::system_error&) {
+        // no thread to be had: with the next leftover, or the next request
+    }
+}
+
+void quorum_engine::tell_again(const std::stop_token& stop) {
+    std::unique_lock lock{guard_};
+    while (missed_.wait(lock, stop, [this] { return !leftovers_.empty(); })) {
+        missed_.wait_for(lock, stop, between_repeats, [] { return false; });
+        if (stop.stop_requested()) {
+            return;
+        }
+        const auto due = take_leftovers(nullptr);
+        lock.unlock();
+        give_back(due);
+        lock.lock();
     }
 }
 

@@ -463,6 +463,7 @@ std::unique_ptr<engine> open_quorum(const quorum& stores, const client_identity&
     const auto options = options_of(stores);
     auto whole = std::make_unique<quorum_engine>(std::move(members), options, text_of(options, names),
                                                  identity_of(std::move(identities)));
+    whole->repeat_releases();
     if (missing.empty()) {
         return whole;
     }

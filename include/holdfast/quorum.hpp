@@ -60,7 +60,8 @@ struct quorum_options {
 [[nodiscard]] std::unique_ptr<engine> make_quorum(std::vector<std::unique_ptr<engine>> members,
                                                   const quorum_options& options = {});
 
-/// Opens all stores. A minority that cannot be opened now is tried again in the background.
+/// Opens all stores. A minority that cannot be opened now is tried again in the background, and so are
+/// releases that a minority did not confirm.
 [[nodiscard]] std::unique_ptr<engine> open_quorum(const quorum& stores,
                                                   const client_identity& identity);
 

@@ -99,6 +99,21 @@ MUTANTS = [
         "quorum_next_fault.what_a_lost_vote_could_not_give_back_goes_with_the_next_"
         "request"),
     mutant(
+        "engines/quorum/opening.cpp",
+        "    whole->repeat_releases();\n",
+        "",
+        "A member that missed a release is told again without a request.",
+        "holdfast_redis_tests "
+        "redis_quorum.a_server_that_missed_a_release_is_told_again_by_a_client_that_asks_for_"
+        "nothing"),
+    mutant(
+        "engines/quorum/engine.cpp",
+        "    give_back(last);",
+        "    last.clear();",
+        "A member that missed a release is told again when the client ends.",
+        "holdfast_quorum_tests "
+        "quorum_holding.a_member_that_missed_a_release_is_told_again_when_the_client_ends"),
+    mutant(
         "engines/quorum/merge.cpp",
         "if (seen.size() + silent >= needed) {",
         "if (seen.size() >= needed) {",

@@ -2,6 +2,19 @@ from mutant import mutant
 
 MUTANTS = [
     mutant(
+        "src/core/lock_table_handover.cpp",
+        "           !hold.tenure.in_doubt() &&\n",
+        "",
+        "What may have been revoked is not handed over.",
+        "holdfast_redis_tests "
+        "redis_revocation.keeps_the_next_thread_of_the_process_from_being_handed_the_lock"),
+    mutant(
+        "engines/redis/net/subscriber_attendance.cpp",
+        "const bool looks_late = looks_at_ > left_at_ + unread_for;",
+        "const bool looks_late = looks_at_ == clock::time_point::max();",
+        "What a server says is read within 5 ms of an attendant's leaving.",
+        "holdfast_model_tests model_subscriber.what_is_said_after_it_left_is_heard_soon"),
+    mutant(
         "src/core/acquisition.cpp",
         "state_ == state::waiting && grant.asked_at >= sent_at_ && "
         "now - grant.asked_at <= oldest_turn_;",

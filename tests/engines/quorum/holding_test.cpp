@@ -3,6 +3,8 @@
 #include <holdfast/testing/event_counter.hpp>
 #include <quorum/stage.hpp>
 
+#include <optional>
+
 namespace holdfast::testing {
 namespace {
 
@@ -191,6 +193,16 @@ TEST_F(quorum_holding, a_member_that_missed_a_release_is_told_again_by_the_next_
     // The member is not trusted before it has answered something.
     EXPECT_TRUE(granted(store.acquire(other)));
     EXPECT_TRUE(granted(store.acquire(other)));
+    EXPECT_TRUE(holders_in(0).empty());
+}
+
+TEST_F(quorum_holding, a_member_that_missed_a_release_is_told_again_when_the_client_ends) {
+    auto store = std::make_optional(open());
+    ASSERT_TRUE(granted(store->acquire(claim_of(owner(1)))));
+    faults[0]->fail_next(call_kind::release, 1, {errc::store_unavailable, "planted"});
+    EXPECT_TRUE(released(store->release(release_of(owner(1)))));
+    EXPECT_EQ(holders_in(0).size(), 1U);
+    store.reset();
     EXPECT_TRUE(holders_in(0).empty());
 }
 

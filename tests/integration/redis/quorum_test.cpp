@@ -10,6 +10,7 @@
 #include <holdfast/quorum.hpp>
 #include <holdfast/testing/eventually.hpp>
 #include <integration/redis/redis_stage.hpp>
+#include <integration/redis/tcp_gate.hpp>
 
 /// A quorum of three real servers, of which some die, hang, or come back without their memory.
 namespace holdfast::testing {
@@ -135,6 +136,21 @@ TEST_F(redis_quorum, says_that_there_is_no_quorum_with_two_of_three_dead_and_lea
     }
     EXPECT_LT(clock::now() - asked_at, 1s + slack);
     EXPECT_EQ(holders_in(2), 0U);
+}
+
+/// Its connection says nothing any more; a new one would. The client has nothing else to ask for.
+TEST_F(redis_quorum, a_server_that_missed_a_release_is_told_again_by_a_client_that_asks_for_nothing) {
+    tcp_gate gate{servers[0].port()};
+    auto all = stores();
+    all.stores[0] = address_of(gate.port());
+    all.member_timeout = 200ms;
+    client where{all};
+    auto held = mutex{where, "stock", {.ttl = 5min}}.acquire();
+    ASSERT_TRUE(eventually([&] { return holders_in(0) == 1; }));
+    gate.abandon();
+    ASSERT_EQ(held.release(), release_outcome::released);
+
+    EXPECT_TRUE(eventually([&] { return holders_in(0) == 0; }));
 }
 
 /// The members take their leave side by side: of nine, each for a tenth of a second, one after another
