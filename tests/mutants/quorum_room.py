@@ -52,6 +52,33 @@ MUTANTS = [
         "After split votes a contender waits longer.",
         "holdfast_quorum_tests quorum_acquiring.waits_longer_the_more_often_the_vote_was_split"),
     mutant(
+        "engines/quorum/acquiring.cpp",
+        "    of.lead_next = what.machine.split();\n",
+        "    of.lead_next = false;\n",
+        "After a split vote one member is asked alone.",
+        "holdfast_quorum_tests quorum_acquiring.asks_one_member_alone_after_a_split_vote"),
+    mutant(
+        "engines/quorum/acquiring.cpp",
+        "std::find(suspects_.begin(), suspects_.end(), false)",
+        "suspects_.begin()",
+        "After a split vote the first member that answers is asked alone.",
+        "holdfast_quorum_tests "
+        "quorum_acquiring.asks_the_first_member_that_answers_after_a_split_vote"),
+    mutant(
+        "engines/quorum/acquiring.cpp",
+        "what.machine.turned_away() ? of.splits : 0;",
+        "0;",
+        "Split votes are remembered when the one member that is asked turns a contender away.",
+        "holdfast_quorum_tests "
+        "quorum_acquiring.remembers_split_votes_when_the_one_member_turns_it_away"),
+    mutant(
+        "src/core/quorum.cpp",
+        "if (split_ || turned_away_) {",
+        "if (split_) {",
+        "Whom the one member turns away comes back soon.",
+        "holdfast_unit_tests "
+        "quorum_round.whom_the_lead_turns_away_comes_back_after_a_short_random_pause"),
+    mutant(
         "engines/quorum/holding.cpp",
         "if (replies[index].error.code != errc::revoked) {",
         "if (replies[index].result == renew_reply::outcome::gone) {",

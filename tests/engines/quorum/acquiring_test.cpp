@@ -181,6 +181,40 @@ TEST_F(quorum_acquiring, waits_longer_the_more_often_the_vote_was_split) {
     EXPECT_EQ(pause(), 17ms);
 }
 
+TEST_F(quorum_acquiring, asks_one_member_alone_after_a_split_vote) {
+    auto store = open();
+    take(1, 1);
+    take(2, 2);
+    ASSERT_TRUE(busy(store.acquire(claim_of(owner(1)))));
+    take(0, 3);
+    const auto before = faults[1]->calls(call_kind::acquire) + faults[2]->calls(call_kind::acquire);
+    EXPECT_TRUE(busy(store.acquire(claim_of(owner(1)))));
+    EXPECT_EQ(faults[1]->calls(call_kind::acquire) + faults[2]->calls(call_kind::acquire), before);
+}
+
+TEST_F(quorum_acquiring, asks_the_first_member_that_answers_after_a_split_vote) {
+    faults[0]->cut_off();
+    auto store = open();
+    take(2, 2);
+    ASSERT_TRUE(busy(store.acquire(claim_of(owner(1)))));
+    take(1, 1);
+    const auto before = faults[2]->calls(call_kind::acquire);
+    EXPECT_TRUE(busy(store.acquire(claim_of(owner(1)))));
+    EXPECT_EQ(faults[2]->calls(call_kind::acquire), before);
+}
+
+TEST_F(quorum_acquiring, remembers_split_votes_when_the_one_member_turns_it_away) {
+    auto store = open({.member_timeout = 5s, .environment = {.random = [] { return 0.5; }}});
+    take(1, 1);
+    take(2, 2);
+    const auto pause = [&] { return store.acquire(claim_of(owner(1))).retry_after; };
+    EXPECT_EQ(pause(), 5ms);
+    take(0, 3);
+    EXPECT_EQ(pause(), 9ms) << "turned away";
+    give_back(0, 3);
+    EXPECT_EQ(pause(), 9ms) << "split again";
+}
+
 TEST_F(quorum_acquiring, goes_on_although_contenders_split_the_vote_of_two_members) {
     faults[2]->cut_off();
     constexpr int contenders = 3;

@@ -213,6 +213,16 @@ TEST(quorum_round, whom_the_lead_turns_away_takes_nothing_from_the_others) {
     EXPECT_EQ(round.reply().result, outcome::busy);
 }
 
+TEST(quorum_round, whom_the_lead_turns_away_comes_back_after_a_short_random_pause) {
+    auto how = among(3);
+    how.lead = 0;
+    how.jitter = 0.5;
+    quorum_round round{how};
+    (void)round.start();
+    (void)round.on_reply(0, busy(30s), at(1ms));
+    EXPECT_EQ(round.reply().retry_after, 5ms) << "the lead has it for the moment of a vote";
+}
+
 TEST(quorum_round, a_lead_that_fails_is_no_lead) {
     auto how = among(3);
     how.lead = 0;
