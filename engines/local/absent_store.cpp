@@ -6,19 +6,16 @@ namespace holdfast::engines::local {
 
 namespace {
 
-class silence final : public subscription {
-public:
-    [[nodiscard]] bool active() const noexcept override { return true; }
-};
-
-class absent_store final : public engine {
+class absent_store final : public engine, public operators_view, public examination, public latches {
 public:
     absent_store(const std::string& directory, guarantees promises)
         : address_{"local:" + directory}, promises_{std::move(promises)} {}
 
     [[nodiscard]] const guarantees& promises() const noexcept override { return promises_; }
     [[nodiscard]] const std::string& address() const noexcept override { return address_; }
-    void attach(client_callbacks) override {}
+    [[nodiscard]] abilities offers() noexcept override {
+        return {.operators = this, .examination = this, .latches = this};
+    }
 
     void acquire(acquire_request, call, completion<acquire_reply> done) override {
         refuse(acquire_reply{}, done);
@@ -55,10 +52,6 @@ public:
                                   {},
                                   "nobody has used this store yet; it is made when a lock is taken"});
         done(std::move(reply));
-    }
-    [[nodiscard]] std::unique_ptr<subscription> watch(std::string, lock_kind,
-                                                      std::function<void()>) override {
-        return std::make_unique<silence>();
     }
 
 private:

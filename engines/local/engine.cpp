@@ -57,7 +57,6 @@ guarantees make_promises() {
             .permits = true,
             .latches = true,
             .fair = false,
-            .token_floor = true,
             .notices_dead_holders = true,
             .minimum_ttl = std::chrono::milliseconds{20}};
 }

@@ -26,7 +26,11 @@ namespace holdfast::engines::local {
 ///
 /// Callers that may block do the work themselves; for others a pool of two threads does it. No
 /// descriptor survives an exec. A forked child must not use the engine, nor needs to destroy it.
-class local_engine final : public engine {
+class local_engine final : public engine,
+                           public watching,
+                           public operators_view,
+                           public latches,
+                           public votes {
 public:
     /// Throws `std::system_error` with an `errc`.
     local_engine(const std::string& directory, const client_identity& identity);
@@ -35,6 +39,9 @@ public:
     [[nodiscard]] const guarantees& promises() const noexcept override { return promises_; }
     [[nodiscard]] const std::string& address() const noexcept override { return address_; }
     [[nodiscard]] std::string store_identity() const override;
+    [[nodiscard]] abilities offers() noexcept override {
+        return {.watching = this, .operators = this, .latches = this, .votes = this};
+    }
     void attach(client_callbacks callbacks) override;
 
     void acquire(acquire_request request, call how, completion<acquire_reply> done) override;

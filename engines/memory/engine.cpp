@@ -26,7 +26,6 @@ const guarantees& memory_promises() {
                                      .permits = true,
                                      .latches = true,
                                      .fair = false,
-                                     .token_floor = true,
                                      .notices_dead_holders = false,
                                      .minimum_ttl = std::chrono::milliseconds{20}};
     return promises;
@@ -114,7 +113,12 @@ private:
 
 using watch_list = std::vector<std::shared_ptr<watch_entry>>;
 
-class memory_engine final : public engine {
+class memory_engine final : public engine,
+                            public watching,
+                            public operators_view,
+                            public latches,
+                            public joint_locking,
+                            public votes {
 public:
     memory_engine(std::string_view name, const client_identity& identity)
         : address_{"memory:" + std::string{name}},
@@ -137,6 +141,10 @@ public:
 
     [[nodiscard]] const guarantees& promises() const noexcept override { return memory_promises(); }
     [[nodiscard]] const std::string& address() const noexcept override { return address_; }
+    [[nodiscard]] abilities offers() noexcept override {
+        return {
+            .watching = this, .operators = this, .latches = this, .joint_locking = this, .votes = this};
+    }
 
     void attach(client_callbacks callbacks) override {
         const std::lock_guard lock{store_->mutex};

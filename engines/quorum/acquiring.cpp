@@ -222,7 +222,7 @@ void quorum_engine::answered(const round_ptr& what, std::size_t member, const ac
     bool nobodys = false;
     store_instance from;
     if (reply.result == outcome::granted) {
-        use(member, [&](engine& store) { from = store.instance(what->key.first); });
+        use(member, [&](engine& store) { from = instance_of(store, what->key.first); });
     }
     {
         const std::lock_guard lock{guard_};

@@ -62,7 +62,7 @@ constexpr milliseconds longest_member_timeout{500};
 
 /// What all members promise, as far as it survives being put to the vote.
 [[nodiscard]] guarantees common_promises(const std::vector<std::unique_ptr<engine>>& members,
-                                         const quorum_options& options) {
+                                         const quorum_options& options, bool tokens_agree) {
     guarantees common = members.front()->promises();
     for (const auto& each : members) {
         const auto& one = each->promises();
@@ -70,16 +70,16 @@ constexpr milliseconds longest_member_timeout{500};
         common.tokens = std::min(common.tokens, one.tokens);
         common.shared = common.shared && one.shared;
         common.replicas = common.replicas && one.replicas;
-        common.token_floor = common.token_floor && one.token_floor;
         common.notices_dead_holders = common.notices_dead_holders && one.notices_dead_holders;
         common.minimum_ttl = std::max(common.minimum_ttl, one.minimum_ttl);
         common.maximum_ttl = std::min(common.maximum_ttl, one.maximum_ttl);
+        common.ttl_granularity = std::max(common.ttl_granularity, one.ttl_granularity);
     }
-    if (!common.token_floor) {
+    if (!tokens_agree) {
         common.tokens = std::min(common.tokens, fencing::best_effort);
     }
     // A member that gave the lock to somebody by itself would not know what the others do.
-    common.permits = common.latches = common.fair = common.hands_over = false;
+    common.permits = common.latches = common.fair = false;
     common.why_no_permits =
         "a quorum cannot count permits: of three stores, say, with two permits each, three clients "
         "can each have a majority";
@@ -129,16 +129,21 @@ std::string identity_of(std::vector<std::string> members) {
     return text;
 }
 
-failure check_distinct(const std::vector<const engine*>& known) {
+store_instance instance_of(engine& member, const std::string& name) {
+    const auto* const votes = member.offers().votes;
+    return votes != nullptr ? votes->instance(name) : store_instance{};
+}
+
+failure check_distinct(const std::vector<engine*>& known) {
     for (std::size_t second = 1; second < known.size(); ++second) {
         for (std::size_t first = 0; first < second; ++first) {
-            const auto& one = *known[first];
-            const auto& other = *known[second];
+            auto& one = *known[first];
+            auto& other = *known[second];
             if (one.address() == other.address() || one.store_identity() == other.store_identity()) {
                 return {errc::bad_configuration, one.address() + " is named twice; it has one vote"};
             }
-            const auto id = one.instance({}).id;
-            if (!id.empty() && id == other.instance({}).id) {
+            const auto id = instance_of(one, {}).id;
+            if (!id.empty() && id == instance_of(other, {}).id) {
                 return {errc::bad_configuration, one.address() + " and " + other.address() +
                                                      " are the same server; it has one vote"};
             }
@@ -158,7 +163,7 @@ quorum_engine::quorum_engine(std::vector<std::unique_ptr<engine>> members, quoru
     if (members_.empty()) {
         failure{errc::bad_configuration, "name at least one store"}.raise("quorum without members");
     }
-    std::vector<const engine*> known;
+    std::vector<engine*> known;
     for (const auto& each : members_) {
         known.push_back(each.get());
         names_.push_back(each->address());
@@ -166,8 +171,16 @@ quorum_engine::quorum_engine(std::vector<std::unique_ptr<engine>> members, quoru
     if (const auto bad = check_distinct(known)) {
         bad.raise("cannot use the " + address_);
     }
-    promises_ = common_promises(members_, options_);
-    tokens_agree_ = promises_.token_floor && promises_.tokens != fencing::none;
+    // A quorum has no latches, permits or lines, and takes locks one by one: see `common_promises`.
+    offers_ = {.watching = this, .operators = this, .examination = this, .votes = this};
+    for (auto* const each : known) {
+        const auto offered = each->offers();
+        offers_.watching = offered.watching != nullptr ? offers_.watching : nullptr;
+        offers_.operators = offered.operators != nullptr ? offers_.operators : nullptr;
+        offers_.votes = offered.votes != nullptr ? offers_.votes : nullptr;
+    }
+    promises_ = common_promises(members_, options_, offers_.votes != nullptr);
+    tokens_agree_ = offers_.votes != nullptr && promises_.tokens != fencing::none;
 }
 
 quorum_engine::~quorum_engine() {
@@ -244,15 +257,6 @@ std::vector<std::size_t> quorum_engine::asking_order() {
         }
     }
     return order;
-}
-
-void quorum_engine::latch(latch_request request, call, completion<latch_reply> done) {
-    latch_reply reply;
-    reply.error = check_request(request, promises_);
-    if (!reply.error) {
-        reply.error = {errc::guarantee_not_met, promises_.why_no_latches};
-    }
-    done(std::move(reply));
 }
 
 std::unique_ptr<subscription> quorum_engine::watch(std::string name, lock_kind kind,

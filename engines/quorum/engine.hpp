@@ -54,7 +54,11 @@ struct listing;
 ///
 /// Thread safety: as every engine. One mutex guards all that changes; it is never held while a member
 /// or a caller is called.
-class quorum_engine final : public engine {
+class quorum_engine final : public engine,
+                            public watching,
+                            public operators_view,
+                            public examination,
+                            public votes {
 public:
     quorum_engine(std::vector<std::unique_ptr<engine>> members, quorum_options options,
                   std::string address, std::string identity);
@@ -67,6 +71,8 @@ public:
     [[nodiscard]] const guarantees& promises() const noexcept override { return promises_; }
     [[nodiscard]] const std::string& address() const noexcept override { return address_; }
     [[nodiscard]] std::string store_identity() const override { return identity_; }
+    /// What all members offer, as far as it survives being put to the vote.
+    [[nodiscard]] abilities offers() noexcept override { return offers_; }
     void attach(client_callbacks callbacks) override;
     void acquire(acquire_request request, call how, completion<acquire_reply> done) override;
     void renew(std::vector<renew_request> batch, call how,
@@ -75,10 +81,11 @@ public:
     void revoke(revoke_request request, call how, completion<revoke_reply> done) override;
     void inspect(std::string name, call how, completion<inspect_reply> done) override;
     void list(list_request request, call how, completion<list_reply> done) override;
-    void latch(latch_request request, call how, completion<latch_reply> done) override;
     void examine(call how, completion<examine_reply> done) override;
     [[nodiscard]] std::unique_ptr<subscription> watch(std::string name, lock_kind kind,
                                                       std::function<void()> hint) override;
+    /// Which of its members answer says nothing about a quorum that is a member of another.
+    [[nodiscard]] store_instance instance(const std::string&) const override { return {}; }
 
 private:
     using action = core::quorum_round::action;
@@ -160,6 +167,7 @@ private:
     std::vector<std::unique_ptr<engine>> members_;
     std::vector<std::string> names_;
     guarantees promises_;
+    abilities offers_;
     bool tokens_agree_{};
 
     mutable std::mutex guard_;
@@ -237,6 +245,9 @@ bool quorum_engine::use(std::size_t member, const Call& what) {
 [[nodiscard]] std::string identity_of(std::vector<std::string> members);
 
 /// Why these cannot be members of one quorum; `known` are the engines that are open.
-[[nodiscard]] failure check_distinct(const std::vector<const engine*>& known);
+[[nodiscard]] failure check_distinct(const std::vector<engine*>& known);
+
+/// As the member's `votes` say. Nothing is known of one that has none.
+[[nodiscard]] store_instance instance_of(engine& member, const std::string& name);
 
 }  // namespace holdfast::engines::quorums

@@ -1,5 +1,7 @@
 #include <quorum/late_member.hpp>
 
+#include <quorum/engine.hpp>
+
 #include <utility>
 
 namespace holdfast::engines::quorums {
@@ -20,7 +22,7 @@ struct late_member::late_watch {
                 return;
             }
         }
-        auto watch = store.watch(name, kind, hint);
+        auto watch = store.offers().watching->watch(name, kind, hint);
         const bool active = watch->active();
         {
             const std::lock_guard lock{guard};
@@ -52,11 +54,16 @@ private:
     std::shared_ptr<late_watch> what_;
 };
 
-late_member::late_member(std::string address, std::string identity, guarantees assumed, failure why)
+late_member::late_member(std::string address, std::string identity, engine& like, failure why)
     : address_{std::move(address)},
       identity_{std::move(identity)},
-      assumed_{std::move(assumed)},
-      why_{std::move(why)} {}
+      assumed_{like.promises()},
+      why_{std::move(why)} {
+    const auto offered = like.offers();
+    offers_.watching = offered.watching != nullptr ? this : nullptr;
+    offers_.operators = offered.operators != nullptr ? this : nullptr;
+    offers_.votes = offered.votes != nullptr ? this : nullptr;
+}
 
 late_member::~late_member() = default;
 
@@ -132,7 +139,7 @@ void late_member::release(release_request request, call how, completion<release_
 
 void late_member::revoke(revoke_request request, call how, completion<revoke_reply> done) {
     if (auto* const there = store()) {
-        there->revoke(std::move(request), how, std::move(done));
+        there->offers().operators->revoke(std::move(request), how, std::move(done));
         return;
     }
     refuse(done);
@@ -140,7 +147,7 @@ void late_member::revoke(revoke_request request, call how, completion<revoke_rep
 
 void late_member::inspect(std::string name, call how, completion<inspect_reply> done) {
     if (auto* const there = store()) {
-        there->inspect(std::move(name), how, std::move(done));
+        there->offers().operators->inspect(std::move(name), how, std::move(done));
         return;
     }
     refuse(done);
@@ -148,31 +155,27 @@ void late_member::inspect(std::string name, call how, completion<inspect_reply> 
 
 void late_member::list(list_request request, call how, completion<list_reply> done) {
     if (auto* const there = store()) {
-        there->list(std::move(request), how, std::move(done));
-        return;
-    }
-    refuse(done);
-}
-
-void late_member::latch(latch_request request, call how, completion<latch_reply> done) {
-    if (auto* const there = store()) {
-        there->latch(std::move(request), how, std::move(done));
+        there->offers().operators->list(std::move(request), how, std::move(done));
         return;
     }
     refuse(done);
 }
 
 void late_member::examine(call how, completion<examine_reply> done) {
-    if (auto* const there = store()) {
-        there->examine(how, std::move(done));
-        return;
+    auto* const there = store();
+    auto* const inside = there != nullptr ? there->offers().examination : nullptr;
+    if (inside != nullptr) {
+        inside->examine(how, std::move(done));
+    } else if (there != nullptr) {
+        done({});
+    } else {
+        refuse(done);
     }
-    refuse(done);
 }
 
 store_instance late_member::instance(const std::string& name) const {
-    const auto* const there = store();
-    return there != nullptr ? there->instance(name) : store_instance{};
+    auto* const there = store();
+    return there != nullptr ? instance_of(*there, name) : store_instance{};
 }
 
 std::unique_ptr<subscription> late_member::watch(std::string name, lock_kind kind,
@@ -189,7 +192,7 @@ std::unique_ptr<subscription> late_member::watch(std::string name, lock_kind kin
             return std::make_unique<late_subscription>(waiting);
         }
     }
-    return store()->watch(std::move(waiting->name), kind, std::move(waiting->hint));
+    return store()->offers().watching->watch(std::move(waiting->name), kind, std::move(waiting->hint));
 }
 
 }  // namespace holdfast::engines::quorums

@@ -15,9 +15,14 @@ namespace holdfast::engines::quorums {
 /// at once; afterwards it is that store.
 ///
 /// Thread safety: as every engine; `adopt` and `explain` may be called beside everything else.
-class late_member final : public engine {
+class late_member final : public engine,
+                          public watching,
+                          public operators_view,
+                          public examination,
+                          public votes {
 public:
-    late_member(std::string address, std::string identity, guarantees assumed, failure why);
+    /// `like`: a member that is there. This one promises and offers what that one does.
+    late_member(std::string address, std::string identity, engine& like, failure why);
     ~late_member() override;
 
     /// The store is there. Watches begin to flow.
@@ -26,6 +31,7 @@ public:
     void explain(failure why);
 
     [[nodiscard]] const guarantees& promises() const noexcept override { return assumed_; }
+    [[nodiscard]] abilities offers() noexcept override { return offers_; }
     [[nodiscard]] const std::string& address() const noexcept override { return address_; }
     [[nodiscard]] std::string store_identity() const override { return identity_; }
     void attach(client_callbacks callbacks) override;
@@ -36,7 +42,6 @@ public:
     void revoke(revoke_request request, call how, completion<revoke_reply> done) override;
     void inspect(std::string name, call how, completion<inspect_reply> done) override;
     void list(list_request request, call how, completion<list_reply> done) override;
-    void latch(latch_request request, call how, completion<latch_reply> done) override;
     void examine(call how, completion<examine_reply> done) override;
     [[nodiscard]] store_instance instance(const std::string& name) const override;
     [[nodiscard]] std::unique_ptr<subscription> watch(std::string name, lock_kind kind,
@@ -54,6 +59,7 @@ private:
     const std::string address_;
     const std::string identity_;
     const guarantees assumed_;
+    abilities offers_{.examination = this};
     mutable std::mutex guard_;
     failure why_;
     client_callbacks callbacks_;

@@ -208,12 +208,20 @@ private:
     std::vector<std::optional<attempt>> results_;
 };
 
-/// Whether `there` may vote where `wanted` has been promised.
-[[nodiscard]] failure check_promises(const guarantees& there, const guarantees& wanted) {
-    const bool fits = there.reach >= wanted.reach && there.tokens >= wanted.tokens &&
-                      (there.shared || !wanted.shared) && (there.replicas || !wanted.replicas) &&
-                      (there.token_floor || !wanted.token_floor) &&
-                      there.minimum_ttl <= wanted.minimum_ttl;
+/// Whether `store` may vote in the place of `wanted`.
+[[nodiscard]] failure check_promises(engine& store, late_member& wanted) {
+    const auto& there = store.promises();
+    const auto& promised = wanted.promises();
+    const auto lacks = [](const auto* offered, const auto* expected) {
+        return offered == nullptr && expected != nullptr;
+    };
+    const auto offered = store.offers();
+    const auto expected = wanted.offers();
+    const bool fits =
+        there.reach >= promised.reach && there.tokens >= promised.tokens &&
+        (there.shared || !promised.shared) && (there.replicas || !promised.replicas) &&
+        there.minimum_ttl <= promised.minimum_ttl && !lacks(offered.watching, expected.watching) &&
+        !lacks(offered.operators, expected.operators) && !lacks(offered.votes, expected.votes);
     return fits ? failure{}
                 : failure{errc::bad_configuration, "this store promises less than the other members"};
 }
@@ -229,7 +237,7 @@ public:
     };
 
     incomplete_quorum(std::unique_ptr<engine> inner, std::vector<missing> missing_ones,
-                      std::vector<const engine*> present, std::shared_ptr<openings> stores)
+                      std::vector<engine*> present, std::shared_ptr<openings> stores)
         : inner_{std::move(inner)},
           missing_{std::move(missing_ones)},
           present_{std::move(present)},
@@ -240,6 +248,7 @@ public:
     ~incomplete_quorum() override { stores_->abandon(); }
 
     [[nodiscard]] const guarantees& promises() const noexcept override { return inner_->promises(); }
+    [[nodiscard]] abilities offers() noexcept override { return inner_->offers(); }
     [[nodiscard]] const std::string& address() const noexcept override { return inner_->address(); }
     [[nodiscard]] std::string store_identity() const override { return inner_->store_identity(); }
     void attach(client_callbacks callbacks) override { inner_->attach(std::move(callbacks)); }
@@ -252,25 +261,6 @@ public:
     }
     void release(release_request request, call how, completion<release_reply> done) override {
         inner_->release(std::move(request), how, std::move(done));
-    }
-    void revoke(revoke_request request, call how, completion<revoke_reply> done) override {
-        inner_->revoke(std::move(request), how, std::move(done));
-    }
-    void inspect(std::string name, call how, completion<inspect_reply> done) override {
-        inner_->inspect(std::move(name), how, std::move(done));
-    }
-    void list(list_request request, call how, completion<list_reply> done) override {
-        inner_->list(std::move(request), how, std::move(done));
-    }
-    void latch(latch_request request, call how, completion<latch_reply> done) override {
-        inner_->latch(std::move(request), how, std::move(done));
-    }
-    void examine(call how, completion<examine_reply> done) override {
-        inner_->examine(how, std::move(done));
-    }
-    [[nodiscard]] std::unique_ptr<subscription> watch(std::string name, lock_kind kind,
-                                                      std::function<void()> hint) override {
-        return inner_->watch(std::move(name), kind, std::move(hint));
     }
 
 private:
@@ -308,7 +298,7 @@ private:
         const auto one = std::find_if(missing_.begin(), missing_.end(),
                                       [&](const missing& each) { return each.index == index; });
         if (result.store) {
-            result.why = check_promises(result.store->promises(), promises());
+            result.why = check_promises(*result.store, *one->place);
         }
         if (result.store && !result.why) {
             auto known = present_;
@@ -327,7 +317,7 @@ private:
 
     std::unique_ptr<engine> inner_;
     std::vector<missing> missing_;
-    std::vector<const engine*> present_;
+    std::vector<engine*> present_;
     std::shared_ptr<openings> stores_;
     std::jthread opener_;
 };
@@ -445,9 +435,9 @@ std::unique_ptr<engine> open_quorum(const quorum& stores, const client_identity&
     check_attempts(attempts, names);
     const auto any = std::find_if(attempts.begin(), attempts.end(),
                                   [](const attempt& one) { return one.store != nullptr; });
-    const auto assumed = any->store->promises();
+    auto& like = *any->store;
     std::vector<std::unique_ptr<engine>> members;
-    std::vector<const engine*> present;
+    std::vector<engine*> present;
     std::vector<incomplete_quorum::missing> missing;
     for (std::size_t index = 0; index < attempts.size(); ++index) {
         if (attempts[index].store) {
@@ -455,8 +445,8 @@ std::unique_ptr<engine> open_quorum(const quorum& stores, const client_identity&
             members.push_back(std::move(attempts[index].store));
             continue;
         }
-        auto late = std::make_unique<late_member>(names[index], identities[index], assumed,
-                                                  attempts[index].why);
+        auto late =
+            std::make_unique<late_member>(names[index], identities[index], like, attempts[index].why);
         missing.push_back({index, late.get(), attempts[index].under_way});
         members.push_back(std::move(late));
     }

@@ -135,9 +135,10 @@ void quorum_engine::inspect_members(std::string name, call how, std::function<vo
     for (const auto member : order) {
         const auto share = share_of(how, deadline, member == order.back());
         const bool called = use(member, [&](engine& store) {
-            store.inspect(what->name, share, [this, what, member](inspect_reply reply) {
-                inspected(*what, member, std::move(reply));
-            });
+            store.offers().operators->inspect(what->name, share,
+                                              [this, what, member](inspect_reply reply) {
+                                                  inspected(*what, member, std::move(reply));
+                                              });
         });
         if (!called) {
             inspected(*what, member, {{}, shut_down});
@@ -201,10 +202,11 @@ void quorum_engine::revoke(revoke_request request, call how, completion<revoke_r
     for (std::size_t member = 0; member < members_.size(); ++member) {
         // Members may know the owner by different numbers: each is asked first.
         const bool called = use(member, [&](engine& store) {
-            store.inspect(what->request.name, {how.deadline, caller::must_not_block},
-                          [this, what, member](const inspect_reply& seen) {
-                              revoke_what_is_there(what, member, seen);
-                          });
+            store.offers().operators->inspect(what->request.name,
+                                              {how.deadline, caller::must_not_block},
+                                              [this, what, member](const inspect_reply& seen) {
+                                                  revoke_what_is_there(what, member, seen);
+                                              });
         });
         if (!called) {
             revocation_answered(*what, member, {revoke_reply::outcome::failed, shut_down});
@@ -226,10 +228,10 @@ void quorum_engine::revoke_what_is_there(const std::shared_ptr<revocation>& what
     auto exact = what->request;
     exact.owner = holder->owner;
     const bool called = use(member, [&](engine& store) {
-        store.revoke(exact, {what->how.deadline, caller::must_not_block},
-                     [this, what, member](revoke_reply reply) {
-                         revocation_answered(*what, member, std::move(reply));
-                     });
+        store.offers().operators->revoke(exact, {what->how.deadline, caller::must_not_block},
+                                         [this, what, member](revoke_reply reply) {
+                                             revocation_answered(*what, member, std::move(reply));
+                                         });
     });
     if (!called) {
         revocation_answered(*what, member, {revoke_reply::outcome::failed, shut_down});
@@ -312,14 +314,14 @@ void quorum_engine::list_page(const std::shared_ptr<listing>& what) {
     const call share{now() + std::max<clock::duration>(left, clock::duration{}) / shares,
                      caller::must_not_block};
     const bool called = use(member, [&](engine& store) {
-        store.list({what->request.prefix, what->cursor, room}, share,
-                   [this, what, member](const list_reply& page) {
-                       {
-                           const std::lock_guard lock{guard_};
-                           note_answer(member, page.error);
-                       }
-                       list_names(what, page);
-                   });
+        store.offers().operators->list({what->request.prefix, what->cursor, room}, share,
+                                       [this, what, member](const list_reply& page) {
+                                           {
+                                               const std::lock_guard lock{guard_};
+                                               note_answer(member, page.error);
+                                           }
+                                           list_names(what, page);
+                                       });
     });
     if (!called) {
         what->reply.error = shut_down;
@@ -426,7 +428,12 @@ void quorum_engine::examine(call how, completion<examine_reply> done) {
     };
     for (std::size_t member = 0; member < members_.size(); ++member) {
         const bool called = use(member, [&](engine& store) {
-            store.examine(
+            auto* const inside = store.offers().examination;
+            if (inside == nullptr) {
+                examined(member, {});
+                return;
+            }
+            inside->examine(
                 {how.deadline, caller::must_not_block},
                 [examined, member](examine_reply reply) { examined(member, std::move(reply)); });
         });

@@ -92,7 +92,8 @@ std::unique_ptr<subscription> watch_all(const std::vector<engine*>& members, con
     auto hints = std::make_shared<hint_counter>(members.size(), std::move(hint));
     std::vector<std::unique_ptr<subscription>> parts;
     for (std::size_t member = 0; member < members.size(); ++member) {
-        parts.push_back(members[member]->watch(name, kind, [hints, member] { hints->hear(member); }));
+        parts.push_back(members[member]->offers().watching->watch(
+            name, kind, [hints, member] { hints->hear(member); }));
     }
     return std::make_unique<quorum_subscription>(std::move(hints), std::move(parts));
 }

@@ -85,9 +85,7 @@ void fit_advice(std::string& detail, const address& where) {
     promises.permits = true;
     promises.latches = true;
     promises.fair = true;
-    promises.hands_over = true;
     promises.replicas = true;
-    promises.token_floor = true;
     promises.minimum_ttl = milliseconds{20};
     return promises;
 }

@@ -22,7 +22,14 @@ namespace holdfast::engines::redis {
 ///
 /// Every operation is one script, run on the server that is responsible for the name's slot. What the
 /// engine itself remembers is only whom to tell what: everything about locks is in the store.
-class redis_engine final : public engine {
+class redis_engine final : public engine,
+                           public watching,
+                           public operators_view,
+                           public examination,
+                           public latches,
+                           public joint_locking,
+                           public lines,
+                           public votes {
 public:
     /// Throws when the store cannot be used.
     redis_engine(redis::address where, const client_identity& identity);
@@ -33,6 +40,9 @@ public:
     [[nodiscard]] const guarantees& promises() const noexcept override { return promises_; }
     [[nodiscard]] const std::string& address() const noexcept override { return where_.text; }
     [[nodiscard]] std::string store_identity() const override { return where_.identity; }
+    [[nodiscard]] abilities offers() noexcept override {
+        return {this, this, this, this, this, this, this};
+    }
     void attach(client_callbacks callbacks) override;
 
     void acquire(acquire_request request, call how, completion<acquire_reply> done) override;
@@ -50,8 +60,9 @@ public:
     [[nodiscard]] store_instance instance(const std::string& name) const override;
     [[nodiscard]] std::unique_ptr<subscription> watch(std::string name, lock_kind kind,
                                                       std::function<void()> hint) override;
+    [[nodiscard]] bool serves_plain_locks() const noexcept override { return true; }
     void attend(const std::string& name, lock_kind kind, const owner_id& owner,
-                idle_thread& who) override;
+                idle_thread& thread) override;
 
 private:
     using answered = std::function<void(connection::result)>;

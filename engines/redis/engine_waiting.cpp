@@ -162,7 +162,7 @@ void redis_engine::leave_line(const owner_id& owner) {
 }
 
 void redis_engine::attend(const std::string& name, lock_kind kind, const owner_id& owner,
-                          idle_thread& who) {
+                          idle_thread& thread) {
     const auto others_listen = [&] {
         const std::lock_guard lock{guard_};
         const auto own = kind == lock_kind::mutex || kind == lock_kind::mixed_mutex ? 3U
@@ -172,7 +172,7 @@ void redis_engine::attend(const std::string& name, lock_kind kind, const owner_i
                                                                                     : 0U;
         return watches_->listeners() > (revocations_ ? 1U : 0U) + own;
     };
-    router_->attend(slot_for(dialect_.key_of(name)), who, others_listen);
+    router_->attend(slot_for(dialect_.key_of(name)), thread, others_listen);
 }
 
 }  // namespace holdfast::engines::redis

@@ -43,25 +43,25 @@ struct guarantees {
     /// The reach in words: "this host only (user alice)".
     std::string reach_text;
     fencing tokens{fencing::none};
+    /// The kinds of lock beside the exclusive one. Latches and fair locks need an ability each
+    /// (`latches`, `lines`).
     bool shared{};
     bool permits{};
     bool latches{};
+    bool fair{};
     /// Why there are none, where that is not obvious.
     std::string why_no_permits{};
     std::string why_no_latches{};
-    bool fair{};
-    /// Whether a release may give a plain lock straight to one who waits for it: see `queue`.
-    bool hands_over{};
     /// Whether `replica_policy` means anything here.
     bool replicas{};
-    /// Whether `acquire_request::token_floor` means anything here.
-    bool token_floor{};
     /// Whether a holder whose process died is noticed before its ttl ends.
     bool notices_dead_holders{};
-    /// A lease is trusted for so much less than the safety margin alone would ask for.
+    /// Added to the safety margin: clock drift between the parts of the store.
     clock_drift drift{};
     std::chrono::milliseconds minimum_ttl{};
     std::chrono::milliseconds maximum_ttl{std::chrono::hours{24 * 366}};
+    /// The store counts ttls in steps of this length. A reply says what was granted.
+    std::chrono::milliseconds ttl_granularity{1};
 };
 
 /// Whether the thread that makes a call may be kept busy with it (a user's thread that waits for the
@@ -94,14 +94,14 @@ struct acquire_request {
     /// How many consecutive tokens to reserve.
     std::uint32_t token_count{1};
     lock_kind kind{lock_kind::mutex};
-    /// `fair_mutex`: whether to stand in line, until granted or released, when it is busy. `mutex`,
-    /// where the store hands over: whether it may remember who wants it. In both cases the store may
-    /// then grant the lock by itself when it is released: see `turn_grant`.
+    /// Only where the engine has `lines`. `fair_mutex`: whether to stand in line, until granted or
+    /// released, when it is busy. `mutex`: whether the store may remember who wants it. In both cases
+    /// the store may then grant the lock by itself when it is released: see `turn_grant`.
     bool queue{};
     replica_policy replicas{};
-    /// The smallest first token wanted: what is granted is no smaller, and neither is anything granted
-    /// later. An owner that already has the claim with a smaller token gets this one in its place.
-    /// Not for permits.
+    /// Only where the engine has `votes`. The smallest first token wanted: what is granted is no
+    /// smaller, and neither is anything granted later. An owner that already has the claim with a
+    /// smaller token gets this one in its place. Not for permits.
     fencing_token token_floor{};
     /// The owner has the claim and wants it in this mode. If the store does not know of it, nothing is
     /// granted: the reply is `failed` with `lost`. Others may have held the lock in between. Not for
@@ -121,6 +121,9 @@ struct acquire_reply {
     /// granted: a part of the store that answers may not know of the lock yet (a member of a quorum).
     /// A renewal tells it, and should follow soon.
     bool incomplete{};
+    /// granted: the ttl in the store, where it differs from the one that was asked for. Zero: as asked.
+    /// The lease is valid for the shorter of the two.
+    std::chrono::milliseconds ttl{};
 };
 
 /// The answer to `engine::acquire_all`.
@@ -128,6 +131,8 @@ struct acquire_all_reply {
     struct grant {
         fencing_token first_token{};
         std::uint32_t token_count{1};
+        /// As in `acquire_reply`.
+        std::chrono::milliseconds ttl{};
     };
 
     acquire_reply::outcome result{acquire_reply::outcome::failed};
@@ -155,6 +160,9 @@ struct renew_reply {
     failure error{};
     /// renewed: as in `acquire_reply`.
     bool incomplete{};
+    /// renewed: as in `acquire_reply`. The ttl counts from this request, also where an earlier one has
+    /// kept the lease alive.
+    std::chrono::milliseconds ttl{};
 };
 
 /// Gives up what `owner` has, also its place in a line. Never touches another's claim. "gone" is a
@@ -279,6 +287,8 @@ struct turn_grant {
     std::uint32_t token_count{1};
     /// When the owner's last request left. Its answer was "busy", so the store began the ttl later.
     clock::time_point asked_at{};
+    /// As in `acquire_reply`.
+    std::chrono::milliseconds ttl{};
 };
 
 /// What an engine needs to know of the client it serves.
@@ -306,6 +316,86 @@ struct client_callbacks {
     std::function<void(const failure& why)> degraded{};
 };
 
+/// An ability of an engine: hears when names become free.
+class watching {
+public:
+    /// Calls `hint` when `name` may have become free (or a latch open), whenever notifications may
+    /// have been missed, and, if `active()` was false at first, once they flow. Hints are never
+    /// called from inside `watch` itself. They may be spurious and may be lost.
+    [[nodiscard]] virtual std::unique_ptr<subscription> watch(std::string name, lock_kind kind,
+                                                              std::function<void()> hint) = 0;
+
+protected:
+    ~watching() = default;
+};
+
+/// An ability of an engine: shows who holds what, and ends a hold by force.
+class operators_view {
+public:
+    virtual void inspect(std::string name, call how, completion<inspect_reply> done) = 0;
+    virtual void list(list_request request, call how, completion<list_reply> done) = 0;
+    virtual void revoke(revoke_request request, call how, completion<revoke_reply> done) = 0;
+
+protected:
+    ~operators_view() = default;
+};
+
+/// An ability of an engine: looks at the store itself, for people: how it is set up, and what that puts
+/// at risk.
+class examination {
+public:
+    virtual void examine(call how, completion<examine_reply> done) = 0;
+
+protected:
+    ~examination() = default;
+};
+
+/// An ability of an engine: counters that programs wait for.
+class latches {
+public:
+    virtual void latch(latch_request request, call how, completion<latch_reply> done) = 0;
+
+protected:
+    ~latches() = default;
+};
+
+/// An ability of an engine: takes several plain locks (`lock_kind::mutex`, exclusive, no replica
+/// policy) in one step.
+class joint_locking {
+public:
+    /// Whether locks of these names can be taken together: in a cluster, only those of one server.
+    [[nodiscard]] virtual bool acquires_together(const std::vector<std::string>& names) const = 0;
+    /// All, or none. Each request has a name and an owner of its own; idempotent by owner like
+    /// `acquire`.
+    virtual void acquire_all(std::vector<acquire_request> all, call how,
+                             completion<acquire_all_reply> done) = 0;
+
+protected:
+    ~joint_locking() = default;
+};
+
+/// An ability of an engine: the store keeps those who wait in a line (`acquire_request::queue`), and
+/// may grant the lock to the first of them by itself. It says so with `client_callbacks::turn_of`.
+class lines {
+public:
+    /// Whether waiters for a plain lock stand in line, too, and not only those for a fair one.
+    [[nodiscard]] virtual bool serves_plain_locks() const noexcept = 0;
+    /// Lends the engine a thread that waits for `name` on behalf of `owner`, so that news need not be
+    /// passed from one thread to another: the engine may listen, and call hints and `turn_of`, on it.
+    /// Returns when the thread is called away, or sooner. Counts as a call that is running: the engine
+    /// is not destroyed meanwhile.
+    virtual void attend(const std::string& name, lock_kind kind, const owner_id& owner,
+                        idle_thread& thread) {
+        static_cast<void>(name);
+        static_cast<void>(kind);
+        static_cast<void>(owner);
+        static_cast<void>(thread);
+    }
+
+protected:
+    ~lines() = default;
+};
+
 /// The one store, among those an address may lead to, that answers for a name.
 struct store_instance {
     /// Tells it from every other store, and from itself before a restart. Empty: not known.
@@ -314,9 +404,33 @@ struct store_instance {
     std::optional<clock::time_point> since;
 };
 
+/// An ability of an engine: it can be a member of a quorum whose tokens always rise, because it obeys
+/// `acquire_request::token_floor`.
+class votes {
+public:
+    /// Who answered the last request about `name`, or would answer the next one. Known by the time
+    /// that the request completes; costs no request of its own.
+    [[nodiscard]] virtual store_instance instance(const std::string& name) const = 0;
+
+protected:
+    ~votes() = default;
+};
+
+/// What an engine offers beside acquire, renew and release. Null: it does not, and the library does
+/// without (it polls, asks one by one) or refuses with a clear word.
+struct abilities {
+    engines::watching* watching{};
+    engines::operators_view* operators{};
+    engines::examination* examination{};
+    engines::latches* latches{};
+    engines::joint_locking* joint_locking{};
+    engines::lines* lines{};
+    engines::votes* votes{};
+};
+
 /// A store, as holdfast sees it.
 ///
-/// Thread safety: all functions may be called from any thread at any time.
+/// Thread safety: all functions, those of its abilities too, may be called from any thread at any time.
 /// Completions run exactly once, on any thread, possibly before the call returns, never with a lock
 /// of the engine's held. Requests made by one client on one name take effect in the order they were
 /// made, as long as the connection lasts. The destructor completes what is pending with
@@ -326,72 +440,24 @@ public:
     virtual ~engine() = default;
 
     [[nodiscard]] virtual const guarantees& promises() const noexcept = 0;
+    /// The same for as long as the engine exists, and valid as long.
+    [[nodiscard]] virtual abilities offers() noexcept { return {}; }
     /// The store's address without secrets, for people. Two different stores may look alike in it.
     [[nodiscard]] virtual const std::string& address() const noexcept = 0;
     /// Tells this store from all others, in the same way in every process: engines with equal
     /// identities have the same locks. It says how the store is found and where in it the locks are,
     /// whether or not it can be reached; never who asks (credentials) or how (timeouts, certificates).
     [[nodiscard]] virtual std::string store_identity() const { return address(); }
-    virtual void attach(client_callbacks callbacks) = 0;
+    /// An engine that never calls back need not override it.
+    virtual void attach(client_callbacks callbacks) {
+        [[maybe_unused]] const auto unused = std::move(callbacks);
+    }
 
     virtual void acquire(acquire_request request, call how, completion<acquire_reply> done) = 0;
     /// One reply per request, in the same order.
     virtual void renew(std::vector<renew_request> batch, call how,
                        completion<std::vector<renew_reply>> done) = 0;
     virtual void release(release_request request, call how, completion<release_reply> done) = 0;
-    virtual void revoke(revoke_request request, call how, completion<revoke_reply> done) = 0;
-    virtual void inspect(std::string name, call how, completion<inspect_reply> done) = 0;
-    virtual void list(list_request request, call how, completion<list_reply> done) = 0;
-    virtual void latch(latch_request request, call how, completion<latch_reply> done) = 0;
-
-    /// Looks at the store itself, for people: how it is set up, and what that puts at risk.
-    virtual void examine(call how, completion<examine_reply> done) {
-        static_cast<void>(how);
-        const auto tell = std::move(done);
-        tell({});
-    }
-
-    /// Whether `acquire_all` is offered for plain locks of these names.
-    [[nodiscard]] virtual bool acquires_together(const std::vector<std::string>& names) const {
-        static_cast<void>(names);
-        return false;
-    }
-    /// Takes several plain locks (`lock_kind::mutex`, exclusive, no replica policy) in one step: all,
-    /// or none. Each request has a name and an owner of its own; idempotent by owner like `acquire`.
-    virtual void acquire_all(std::vector<acquire_request> all, call how,
-                             completion<acquire_all_reply> done) {
-        [[maybe_unused]] const auto not_taken = std::move(all);
-        static_cast<void>(how);
-        acquire_all_reply refusal;
-        refusal.error = {errc::guarantee_not_met, "this store takes locks one by one"};
-        const auto tell = std::move(done);
-        tell(std::move(refusal));
-    }
-
-    /// Who answered the last request about `name`, or would answer the next one. Known by the time
-    /// that the request completes; costs no request of its own.
-    [[nodiscard]] virtual store_instance instance(const std::string& name) const {
-        static_cast<void>(name);
-        return {};
-    }
-
-    /// Calls `hint` when `name` may have become free (or a latch open), whenever notifications may
-    /// have been missed, and, if `active()` was false at first, once they flow. Hints are never
-    /// called from inside `watch` itself. They may be spurious and may be lost.
-    [[nodiscard]] virtual std::unique_ptr<subscription> watch(std::string name, lock_kind kind,
-                                                              std::function<void()> hint) = 0;
-
-    /// Lends the engine a thread that waits for `name` on behalf of `owner`, so that news need not be
-    /// passed from one thread to another: the engine may listen, and call hints and `turn_of`, on it.
-    /// Returns when the thread is called away, or sooner. Counts as a call that is running: the engine
-    /// is not destroyed meanwhile.
-    virtual void attend(const std::string& name, lock_kind kind, const owner_id& owner,
-                        idle_thread& who) {
-        static_cast<void>(name);
-        static_cast<void>(kind);
-        static_cast<void>(owner);
-        static_cast<void>(who);
-    }
 };
 
 /// Makes an engine for an address. `rest` is what follows the scheme and its colon.

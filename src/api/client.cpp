@@ -121,6 +121,15 @@ void check(const client_options& options) {
                                              " is required; use a store that all hosts share"}
             .raise("store " + engine->address());
     }
+    const auto offered = engine->offers();
+    if ((promises.latches && offered.latches == nullptr) ||
+        (promises.fair && offered.lines == nullptr)) {
+        failure{errc::bad_configuration, std::string{"its engine promises "} +
+                                             (promises.latches && offered.latches == nullptr
+                                                  ? "latches, but not the ability to count them"
+                                                  : "fair locks, but keeps no lines")}
+            .raise("store " + engine->address());
+    }
     auto session = std::make_shared<detail::session>(std::move(engine), identity, options);
     in_our_words([&] { session->start(); });
     return session;

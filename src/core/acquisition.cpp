@@ -67,7 +67,8 @@ acquisition::verdict acquisition::on_reply(const engines::acquire_reply& reply, 
     may_be_granted_ = false;
     // Validity starts when the request left, not when the reply came: the store may have started the
     // ttl at any moment in between.
-    valid_until_ = sent_at_ + claim_.ttl - margin_;
+    granted_ttl_ = trusted_ttl(claim_.ttl, reply.ttl);
+    valid_until_ = sent_at_ + granted_ttl_ - margin_;
     return now < valid_until_ ? verdict::granted : verdict::expired_grant;
 }
 
@@ -131,7 +132,8 @@ acquisition::verdict acquisition::on_turn(const engines::turn_grant& grant, cloc
     }
     // The request was answered with "busy", so the grant came later, and so did the start of the ttl.
     sent_at_ = grant.asked_at;
-    valid_until_ = sent_at_ + claim_.ttl - margin_;
+    granted_ttl_ = trusted_ttl(claim_.ttl, grant.ttl);
+    valid_until_ = sent_at_ + granted_ttl_ - margin_;
     state_ = state::done;
     return verdict::granted;
 }

@@ -100,6 +100,8 @@ public:
     [[nodiscard]] clock::time_point sent_at() const noexcept { return sent_at_; }
     /// After `granted`: until when the lease is ours, counted from the request.
     [[nodiscard]] clock::time_point valid_until() const noexcept { return valid_until_; }
+    /// After `granted`: the ttl that the store gave, or the one that was asked for if that is shorter.
+    [[nodiscard]] std::chrono::milliseconds ttl() const noexcept { return granted_ttl_; }
 
 private:
     [[nodiscard]] bool stands_in_line() const noexcept;
@@ -119,6 +121,7 @@ private:
     clock::time_point sent_at_{};
     clock::time_point wake_at_{clock::time_point::max()};
     clock::time_point valid_until_{};
+    std::chrono::milliseconds granted_ttl_{};
     clock::time_point trouble_since_{};
     failure trouble_;
     std::uint32_t failures_in_a_row_{};

@@ -16,6 +16,7 @@ namespace {
     if (whole.result == engines::acquire_reply::outcome::granted) {
         reply.first_token = whole.grants.at(index).first_token;
         reply.token_count = whole.grants.at(index).token_count;
+        reply.ttl = whole.grants.at(index).ttl;
     } else if (whole.busy == index) {
         reply.retry_after = whole.retry_after;
     }

@@ -180,7 +180,7 @@ void lock_table::settle_grant(contest& who, const engines::acquire_reply& reply,
     hold.tenure.owner = who.way.owner();
     hold.tenure.mode = hold.mode;
     hold.tenure.kind = who.way.claim().kind;
-    renewal_.add(hold.tenure, first, who.way.sent_at(), reply.incomplete);
+    renewal_.add(hold.tenure, first, who.way.sent_at(), who.way.ttl(), reply.incomplete);
     auto token = reply.first_token;
     if (who.for_queue()) {
         names_.at(*who.name).busy_with = first;

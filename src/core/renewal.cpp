@@ -16,11 +16,13 @@ constexpr auto never = clock::time_point::max();
 
 }  // namespace
 
-void renewal::add(tenure& what, tenure_id id, clock::time_point sent_at, bool incomplete) {
+void renewal::add(tenure& what, tenure_id id, clock::time_point sent_at, clock::duration granted,
+                  bool incomplete) {
     what.timer::id = id;
     what.latest_sent_at_ = sent_at;
+    what.granted_ = granted;
     what.completion_ = incomplete ? clock::duration{first_completion} : clock::duration{};
-    extend(what, sent_at);
+    extend(what, sent_at, granted);
     schedule(what);
 }
 
@@ -62,14 +64,17 @@ void renewal::suspect(tenure& what, clock::time_point now) {
     }
 }
 
-void renewal::extend(tenure& one, clock::time_point sent_at) {
+void renewal::extend(tenure& one, clock::time_point sent_at, clock::duration granted) {
     if (is_fixed(one)) {
         one.due_at_ = one.completion_.count() > 0 ? sent_at + period(one) : never;
         one.jeopardy_told_ = true;
         return;
     }
-    one.latest_sent_at_ = std::max(one.latest_sent_at_, sent_at);
-    one.due_at_ = one.latest_sent_at_ + period(one);
+    if (sent_at + granted > one.latest_sent_at_ + one.granted_) {
+        one.latest_sent_at_ = sent_at;
+        one.granted_ = granted;
+    }
+    one.due_at_ = std::max(sent_at, one.latest_sent_at_) + period(one);
     one.jeopardy_told_ = false;
 }
 
@@ -158,7 +163,7 @@ std::optional<renewal::event> renewal::on_reply(tenure& what, engines::renew_rep
             what.completion_ = reply.incomplete
                                    ? std::min<clock::duration>(what.completion_ * 2, what.how->ttl)
                                    : clock::duration{};
-            extend(what, sent_at);
+            extend(what, sent_at, trusted_ttl(what.how->ttl, reply.ttl));
             if (suspected) {
                 what.due_at_ = now;  // it was sent before the suspicion arose, and does not lift it
             }

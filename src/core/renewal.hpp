@@ -9,6 +9,7 @@
 
 #include <core/deadline_heap.hpp>
 #include <core/shared.hpp>
+#include <core/terms.hpp>
 #include <holdfast/clock.hpp>
 #include <holdfast/engine.hpp>
 
@@ -27,8 +28,9 @@ using tenure_id = std::uint64_t;
 /// A fixed lease (`renewal_mode::none`) is asked after only when it is suspected to be gone, or when a
 /// part of the store does not know it yet, and is not extended by that.
 ///
-/// A renewal only moves a deadline forward, to the moment *before* it was sent plus the ttl minus the
-/// margin. A tenure that was removed is never renewed again: an answer that comes later is ignored.
+/// A renewal only moves a deadline forward, to the moment *before* it was sent plus the ttl that was
+/// granted minus the margin. A tenure that was removed is never renewed again: an answer that comes
+/// later is ignored.
 class renewal {
 public:
     static constexpr std::size_t largest_batch = 256;
@@ -49,7 +51,7 @@ public:
         /// Something happened that may have ended it, and the store has not confirmed it since.
         [[nodiscard]] bool in_doubt() const noexcept { return in_doubt_; }
         [[nodiscard]] clock::time_point valid_until() const noexcept {
-            return latest_sent_at_ + how->ttl - how->margin;
+            return latest_sent_at_ + granted_ - how->margin;
         }
 
     private:
@@ -62,6 +64,8 @@ public:
         bool suspected_{};
         bool chosen_{};
         clock::time_point latest_sent_at_{};
+        /// The ttl in the store; never longer than the one that was asked for.
+        clock::duration granted_{};
         clock::time_point due_at_{};
         /// Not zero: the next renewal comes after this rather than after a third of the ttl.
         clock::duration completion_{};
@@ -83,9 +87,11 @@ public:
         clock::time_point useful_until;
     };
 
-    /// Starts when the grant is known. `sent_at` is when the request that brought it left. An
-    /// `incomplete` one is renewed soon, and then in growing intervals until all of the store knows it.
-    void add(tenure& what, tenure_id id, clock::time_point sent_at, bool incomplete = false);
+    /// Starts when the grant is known. `sent_at` is when the request that brought it left, `granted`
+    /// the ttl that the store gave. An `incomplete` one is renewed soon, and then in growing intervals
+    /// until all of the store knows it.
+    void add(tenure& what, tenure_id id, clock::time_point sent_at, clock::duration granted,
+             bool incomplete = false);
     void remove(tenure& what);
     /// It goes by another number and on another holder's terms from now on, also in the answer to what
     /// is under way.
@@ -109,9 +115,9 @@ public:
 private:
     void schedule(tenure& one);
     void choose(tenure& one);
-    static void extend(tenure& one, clock::time_point sent_at);
+    static void extend(tenure& one, clock::time_point sent_at, clock::duration granted);
     [[nodiscard]] static clock::duration period(const tenure& one) {
-        const clock::duration usual = one.how->ttl / 3;
+        const clock::duration usual = one.granted_ / 3;
         return one.completion_.count() > 0 ? std::min(usual, one.completion_) : usual;
     }
     [[nodiscard]] static bool is_fixed(const tenure& one) {

@@ -30,6 +30,13 @@ struct terms {
     friend bool operator==(const terms&, const terms&) = default;
 };
 
+/// For how long a lease may be trusted: the ttl that the store says it granted (zero: the one that was
+/// asked for), but no longer than was asked for.
+[[nodiscard]] constexpr std::chrono::milliseconds trusted_ttl(
+    std::chrono::milliseconds asked_for, std::chrono::milliseconds granted) noexcept {
+    return granted.count() > 0 && granted < asked_for ? granted : asked_for;
+}
+
 /// The terms, or why the options make no sense for this store.
 [[nodiscard]] failure make_terms(const lease_options& options, const engines::guarantees& promises,
                                  terms& result);

@@ -21,16 +21,21 @@ constexpr std::uint32_t most_overtakings = 16;
 /// As the core has it.
 constexpr std::chrono::milliseconds least_time_to_answer{50};
 
+/// Between two questions of a waiter to a store that tells nobody when a lock becomes free.
+constexpr std::chrono::milliseconds polling_pause{100};
+
 [[nodiscard]] core::table_settings settings_from(const client_options& options, const owner_id& client,
-                                                 const engines::guarantees& promises) {
+                                                 const engines::abilities& abilities) {
     const auto bounded = [](std::chrono::milliseconds wait) {
         return std::min<std::chrono::milliseconds>(wait, longest_wait);  // so that sums do not overflow
     };
     core::table_settings settings;
     settings.contention.request_timeout = bounded(options.request_timeout);
     settings.contention.outage_patience = bounded(options.outage_patience);
-    settings.contention.recheck_cap = safety_recheck.load();
-    settings.contention.store_hands_over = promises.hands_over;
+    settings.contention.recheck_cap =
+        abilities.watching != nullptr ? safety_recheck.load() : polling_pause;
+    settings.contention.store_hands_over =
+        abilities.lines != nullptr && abilities.lines->serves_plain_locks();
     settings.handover.count = options.handover_count;
     settings.handover.time = bounded(options.handover_time);
     settings.handover.overtakings = most_overtakings;
@@ -44,13 +49,14 @@ constexpr std::chrono::milliseconds least_time_to_answer{50};
 session::session(std::unique_ptr<engines::engine> engine, const engines::client_identity& identity,
                  const client_options& options)
     : engine_{std::move(engine)},
+      abilities_{engine_->offers()},
       identity_{identity},
       promises_{engine_->promises()},
       address_{engine_->address()},
       store_identity_{engine_->store_identity()},
       options_{options},
       generation_{fork_generation()},
-      table_{settings_from(options, identity.client, promises_), identity.client} {}
+      table_{settings_from(options, identity.client, abilities_), identity.client} {}
 
 void session::start() {
     notifier_.emplace(options_.events, &dropped_events_);
@@ -293,6 +299,9 @@ void session::refuse(const deed& what, const failure& why) noexcept {
 /// Makes the watch on a name what the core wants now, which may no longer be what it wanted when it
 /// asked.
 void session::update_watch(const core::update_watch& what) {
+    if (abilities_.watching == nullptr) {
+        return;  // those who wait ask again after a pause
+    }
     const auto& name = what.name;
     bool active = false;
     {
@@ -305,7 +314,7 @@ void session::update_watch(const core::update_watch& what) {
         if (!wanted && found != watches_.end()) {
             watches_.erase(found);
         } else if (wanted && found == watches_.end()) {
-            auto watch = engine_->watch(name, what.kind, [this, name] {
+            auto watch = abilities_.watching->watch(name, what.kind, [this, name] {
                 drive(
                     [&](core::lock_table& table, clock::time_point now) { table.on_hint(name, now); });
             });

@@ -181,10 +181,9 @@ private:
     void update_watch(const core::update_watch& what);
     void tick();
     struct query_limits;
-    template <class Reply, class Start>
-    [[nodiscard]] Reply ask(const Start& start, const query_limits& limits);
-    template <class Reply, class Start>
-    [[nodiscard]] Reply ask(const Start& start);
+    template <class Reply, class Ability, class Start>
+    [[nodiscard]] Reply ask(Ability* ability, const failure& otherwise, const query_limits& limits,
+                            const Start& start);
     [[nodiscard]] engines::latch_reply latch(engines::latch_request request,
                                              const query_limits& limits);
     /// False when it has been done before.
@@ -194,6 +193,8 @@ private:
     void close_engine() noexcept;
 
     std::unique_ptr<engines::engine> engine_;
+    /// Of the engine; used like it.
+    engines::abilities abilities_;
     engines::client_identity identity_;
     engines::guarantees promises_;
     std::string address_;

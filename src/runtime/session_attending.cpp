@@ -58,14 +58,15 @@ void session::note_question(call& mine, const std::vector<deed>& errands) {
 /// Whoever has asked the store waits for what the store says next: its thread may as well be the one
 /// that hears it. Those who wait for others of this process sleep better elsewhere.
 void session::attend(call& mine) {
-    if (!mine.asked_as || mine.asked == nullptr || mine.spot.unparked()) {
+    if (abilities_.lines == nullptr || !mine.asked_as || mine.asked == nullptr ||
+        mine.spot.unparked()) {
         return;
     }
     const engine_use in_use{*this};
     if (in_use) {
-        waiting_caller who{*this, mine.spot};
+        waiting_caller thread{*this, mine.spot};
         try {
-            engine_->attend(mine.asked->name, mine.asked->kind, *mine.asked_as, who);
+            abilities_.lines->attend(mine.asked->name, mine.asked->kind, *mine.asked_as, thread);
         } catch (const std::exception&) {
             return;  // the engine's own threads hear the news
         }

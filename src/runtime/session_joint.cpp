@@ -17,7 +17,8 @@ struct session::joint_call {
 
 bool session::acquires_together(const std::vector<std::string>& names) {
     const engine_use in_use{*this};
-    return in_use && !forked() && engine_->acquires_together(names);
+    return in_use && !forked() && abilities_.joint_locking != nullptr &&
+           abilities_.joint_locking->acquires_together(names);
 }
 
 void session::answer_together(joint_call& what, const engines::acquire_all_reply& reply) {
@@ -35,7 +36,7 @@ void session::send_together(const std::shared_ptr<joint_call>& what) {
         return;
     }
     requests_.fetch_add(1, std::memory_order_relaxed);
-    engine_->acquire_all(
+    abilities_.joint_locking->acquire_all(
         what->question.requests(), {what->deadline, what->from},
         [this, what](const engines::acquire_all_reply& reply) { answer_together(*what, reply); });
 }

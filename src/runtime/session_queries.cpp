@@ -15,6 +15,10 @@ namespace {
     return {errc::shut_down, "shutdown was called, or the client was destroyed"};
 }
 
+[[nodiscard]] failure nothing_to_see() {
+    return {errc::guarantee_not_met, "this store cannot say who holds a lock"};
+}
+
 [[nodiscard]] failure latch_is_gone() {
     return {errc::lost,
             "it counted, and is gone without having opened: its lifetime ended, or the store lost its "
@@ -59,9 +63,11 @@ struct session::query_limits {
 };
 
 /// Asks the store and waits for its answer; the engine answers by the deadline. A caller that is
-/// stopped leaves at once (`errc::cancelled`); the answer is then dropped.
-template <class Reply, class Start>
-Reply session::ask(const Start& start, const query_limits& limits) {
+/// stopped leaves at once (`errc::cancelled`); the answer is then dropped. The answer is `otherwise`
+/// where the engine lacks the ability.
+template <class Reply, class Ability, class Start>
+Reply session::ask(Ability* ability, const failure& otherwise, const query_limits& limits,
+                   const Start& start) {
     struct answer {
         std::atomic<bool> over{false};
         /// Who decides how it ended: the answer, or the stop.
@@ -81,6 +87,10 @@ Reply session::ask(const Start& start, const query_limits& limits) {
         refused.error = {errc::forked, "it belongs to the parent process; make a new one in the child"};
         return refused;
     }
+    if (ability == nullptr) {
+        refused.error = otherwise;
+        return refused;
+    }
     const auto mine = std::make_shared<answer>();
     {
         const engine_use in_use{*this};
@@ -92,7 +102,7 @@ Reply session::ask(const Start& start, const query_limits& limits) {
         // A thread that may leave must not be inside the engine: see `call::may_leave`.
         const auto from =
             limits.stop.stop_possible() ? engines::caller::must_not_block : engines::caller::may_block;
-        start(*engine_, engines::call{limits.deadline, from},
+        start(*ability, engines::call{limits.deadline, from},
               [mine](Reply reply) { mine->put(std::move(reply)); });
     }
     const std::stop_callback leave{limits.stop, [&] {
@@ -104,35 +114,36 @@ Reply session::ask(const Start& start, const query_limits& limits) {
     return std::move(mine->reply);
 }
 
-template <class Reply, class Start>
-Reply session::ask(const Start& start) {
-    return ask<Reply>(start, {deadline_after(options_.request_timeout)});
-}
-
 engines::examine_reply session::examine() {
-    return ask<engines::examine_reply>([&](engines::engine& store, engines::call how, auto done) {
-        store.examine(how, std::move(done));
-    });
+    return ask<engines::examine_reply>(abilities_.examination, {},
+                                       {deadline_after(options_.request_timeout)},
+                                       [](engines::examination& store, engines::call how, auto done) {
+                                           store.examine(how, std::move(done));
+                                       });
 }
 
 engines::inspect_reply session::inspect(const std::string& name,
                                         std::optional<std::chrono::milliseconds> timeout) {
-    return ask<engines::inspect_reply>([&](engines::engine& store, engines::call how,
-                                           auto done) { store.inspect(name, how, std::move(done)); },
-                                       {deadline_after(timeout.value_or(options_.request_timeout))});
+    return ask<engines::inspect_reply>(abilities_.operators, nothing_to_see(),
+                                       {deadline_after(timeout.value_or(options_.request_timeout))},
+                                       [&](engines::operators_view& store, engines::call how,
+                                           auto done) { store.inspect(name, how, std::move(done)); });
 }
 
 engines::list_reply session::list(const engines::list_request& request,
                                   std::optional<std::chrono::milliseconds> timeout) {
-    return ask<engines::list_reply>([&](engines::engine& store, engines::call how,
-                                        auto done) { store.list(request, how, std::move(done)); },
-                                    {deadline_after(timeout.value_or(options_.request_timeout))});
+    return ask<engines::list_reply>(abilities_.operators, nothing_to_see(),
+                                    {deadline_after(timeout.value_or(options_.request_timeout))},
+                                    [&](engines::operators_view& store, engines::call how, auto done) {
+                                        store.list(request, how, std::move(done));
+                                    });
 }
 
 engines::revoke_reply session::revoke(const engines::revoke_request& request) {
-    return ask<engines::revoke_reply>([&](engines::engine& store, engines::call how, auto done) {
-        store.revoke(request, how, std::move(done));
-    });
+    return ask<engines::revoke_reply>(abilities_.operators, nothing_to_see(),
+                                      {deadline_after(options_.request_timeout)},
+                                      [&](engines::operators_view& store, engines::call how,
+                                          auto done) { store.revoke(request, how, std::move(done)); });
 }
 
 engines::latch_reply session::latch(engines::latch_request request) {
@@ -150,10 +161,11 @@ engines::latch_reply session::latch(engines::latch_request request, const query_
         request.request.sequence = ++last_latch_request_;
     }
     while (true) {
-        auto reply =
-            ask<engines::latch_reply>([&](engines::engine& store, engines::call how,
-                                          auto done) { store.latch(request, how, std::move(done)); },
-                                      limits);
+        auto reply = ask<engines::latch_reply>(
+            abilities_.latches, {errc::guarantee_not_met, "this store has no latches"}, limits,
+            [&](engines::latches& store, engines::call how, auto done) {
+                store.latch(request, how, std::move(done));
+            });
         // The same request id, so it counts once however often it arrives.
         if (reply.error.code != errc::outcome_unknown || clock::now() >= limits.deadline) {
             return reply;
@@ -206,19 +218,19 @@ failure session::wait_for_latch(const std::string& name, clock::time_point deadl
         if (clock::now() >= deadline) {
             return {errc::busy, "it did not open in time"};
         }
-        if (!watch) {
+        if (!watch && abilities_.watching != nullptr) {
             const engine_use in_use{*this};
             if (!in_use) {
                 return shut_down_already();
             }
-            watch = engine_->watch(name, lock_kind::latch, [opened] { opened->happen(); });
+            watch = abilities_.watching->watch(name, lock_kind::latch, [opened] { opened->happen(); });
             // Looked at: if notifications do not flow yet, a hint follows once they do.
             static_cast<void>(watch->active());
             continue;  // what happened before the watch was not seen
         }
         // Woken by the latch; once a second in case a notification was lost, sooner while the store is
-        // away.
-        const auto pause = passing ? std::chrono::milliseconds{100} : safety_recheck.load();
+        // away or tells nobody.
+        const auto pause = passing || !watch ? std::chrono::milliseconds{100} : safety_recheck.load();
         opened->wait(seen, std::min<clock::time_point>(deadline, clock::now() + pause), stop,
                      closing_.get_token());
     }

@@ -76,6 +76,7 @@ const std::vector<std::string_view>& bug_names() {
     // In the order of `core::bug`, without `none`.
     static const std::vector<std::string_view> names{"deadline_from_receipt",
                                                      "turn_from_receipt",
+                                                     "granted_ttl_ignored",
                                                      "deadline_ignored",
                                                      "gone_means_renewed",
                                                      "renewal_outlives_release",

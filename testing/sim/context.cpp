@@ -75,6 +75,7 @@ void context::draw_numbers() {
     numbers.longest_awakening = one_of(50us, 2000us, 20000us);
     contention.store_hands_over = random.one_in(2);
     contention.most_asking = one_of(1U, 2U, 32U);
+    numbers.granted_quarters = one_of(4U, 4U, 3U, 2U);
 }
 
 void context::draw_bounds() {

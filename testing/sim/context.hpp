@@ -39,6 +39,8 @@ struct setting {
     std::chrono::milliseconds ttl{};
     std::chrono::milliseconds release_timeout{};
     std::uint32_t permit_limit{};
+    /// How many quarters of a ttl the store grants.
+    std::uint32_t granted_quarters{4};
     /// Most users want this one.
     std::size_t favourite{};
     clock::duration longest_delay{};

@@ -110,7 +110,7 @@ quorum_contender::quorum_contender(quorum_stage& stage, quorum_referee& referee,
     };
     options.environment.random = [this] { return stage_.fraction(); };
     engine_ = engines::make_quorum(std::move(links), options);
-    watch_ = engine_->watch(lock_under_test(), lock_kind::mutex, [this] {
+    watch_ = engine_->offers().watching->watch(lock_under_test(), lock_kind::mutex, [this] {
         if (waiting_) {
             wait_and_retry(stage_.between(0us, 300us));
         }

@@ -85,7 +85,6 @@ member_link::member_link(quorum_stage& stage, quorum_member& member, const clien
     promises_.reach = scope::fleet;
     promises_.tokens = engines::fencing::strict;
     promises_.shared = true;
-    promises_.token_floor = true;
     promises_.minimum_ttl = std::chrono::milliseconds{1};
     member.add(this);
 }
@@ -199,26 +198,6 @@ void member_link::release(engines::release_request request, engines::call how,
             return member_.store().release(request, member_.local());
         },
         failed<engines::release_reply>);
-}
-
-void member_link::revoke(engines::revoke_request, engines::call,
-                         engines::completion<engines::revoke_reply> done) {
-    done(failed<engines::revoke_reply>(errc::store_unavailable));
-}
-
-void member_link::inspect(std::string, engines::call,
-                          engines::completion<engines::inspect_reply> done) {
-    done(failed<engines::inspect_reply>(errc::store_unavailable));
-}
-
-void member_link::list(engines::list_request, engines::call,
-                       engines::completion<engines::list_reply> done) {
-    done(failed<engines::list_reply>(errc::store_unavailable));
-}
-
-void member_link::latch(engines::latch_request, engines::call,
-                        engines::completion<engines::latch_reply> done) {
-    done(failed<engines::latch_reply>(errc::store_unavailable));
 }
 
 std::unique_ptr<engines::subscription> member_link::watch(std::string, lock_kind,

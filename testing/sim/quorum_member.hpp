@@ -73,14 +73,19 @@ struct network_quality {
 };
 
 /// A client's connection to a member, as the engine that the quorum sees.
-class member_link final : public engines::engine {
+class member_link final : public engines::engine,
+                          public engines::watching,
+                          public engines::joint_locking,
+                          public engines::votes {
 public:
     member_link(quorum_stage& stage, quorum_member& member, const client_process& client,
                 network_quality quality);
 
     [[nodiscard]] const engines::guarantees& promises() const noexcept override { return promises_; }
     [[nodiscard]] const std::string& address() const noexcept override { return address_; }
-    void attach(engines::client_callbacks) override {}
+    [[nodiscard]] engines::abilities offers() noexcept override {
+        return {.watching = this, .joint_locking = this, .votes = this};
+    }
 
     void acquire(engines::acquire_request request, engines::call how,
                  engines::completion<engines::acquire_reply> done) override;
@@ -93,13 +98,6 @@ public:
                engines::completion<std::vector<engines::renew_reply>> done) override;
     void release(engines::release_request request, engines::call how,
                  engines::completion<engines::release_reply> done) override;
-    void revoke(engines::revoke_request, engines::call,
-                engines::completion<engines::revoke_reply> done) override;
-    void inspect(std::string, engines::call, engines::completion<engines::inspect_reply> done) override;
-    void list(engines::list_request, engines::call,
-              engines::completion<engines::list_reply> done) override;
-    void latch(engines::latch_request, engines::call,
-               engines::completion<engines::latch_reply> done) override;
     [[nodiscard]] engines::store_instance instance(const std::string&) const override {
         return answered_by_;
     }

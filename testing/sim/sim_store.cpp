@@ -25,6 +25,11 @@ using core::planted;
 
 }  // namespace
 
+/// Some stores count a ttl in coarse steps, or negotiate it.
+std::chrono::milliseconds sim_store::granted_ttl(std::chrono::milliseconds asked_for) const {
+    return std::max(asked_for * run_.numbers.granted_quarters / 4, std::chrono::milliseconds{1});
+}
+
 /// For a fair lock, what the line says comes before the model.
 engines::acquire_reply sim_store::decide(const engines::acquire_request& request,
                                          clock::time_point sent_at, bool too_late) {
@@ -93,7 +98,7 @@ engines::turn_grant sim_store::grant_unasked(const sim_line::place& to) {
     }
     run_.log.note("store: gives ", to.asked.name, " to #", to.asked.owner.low, ":",
                   to.asked.owner.sequence, ", token ", reply.first_token.value);
-    return {reply.first_token, reply.token_count, to.asked_at};
+    return {reply.first_token, reply.token_count, to.asked_at, to.asked.ttl};
 }
 
 std::vector<std::string> sim_store::take_hints() {
@@ -106,7 +111,10 @@ engines::acquire_reply sim_store::acquire(const engines::acquire_request& reques
                                           clock::time_point sent_at, bool too_late) {
     using outcome = engines::acquire_reply::outcome;
     const auto before = look(request.name);
-    auto reply = decide(request, sent_at, too_late);
+    auto cut = request;
+    cut.ttl = granted_ttl(request.ttl);
+    auto reply = decide(cut, sent_at, too_late);
+    reply.ttl = cut.ttl;
     if (reply.result == outcome::granted) {
         if (planted(bug::store_token_repeats) && reply.first_token.value > 1 && ++grants_ % 3 == 0) {
             reply.first_token.value -= 1;
@@ -180,10 +188,13 @@ void sim_store::audit_limits(const std::string& name, const holders& after) {
 engines::renew_reply sim_store::renew(const engines::renew_request& request, bool too_late) {
     using outcome = engines::renew_reply::outcome;
     const auto before = look(request.name);
-    auto reply = model_.renew(request, now());
+    auto cut = request;
+    cut.ttl = granted_ttl(request.ttl);
+    auto reply = model_.renew(cut, now());
+    reply.ttl = cut.ttl;
     if (reply.result == outcome::gone && planted(bug::store_renewal_recreates)) {
         const auto again = model_.acquire(
-            {request.name, request.mode, 1, run_.numbers.permit_limit, request.owner, request.ttl, 1},
+            {request.name, request.mode, 1, run_.numbers.permit_limit, request.owner, cut.ttl, 1},
             now());
         if (again.result == engines::acquire_reply::outcome::granted) {
             reply = {outcome::renewed, {}};

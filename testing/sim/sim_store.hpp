@@ -54,6 +54,7 @@ private:
     [[nodiscard]] bool was_too_late(const owner_id& owner) const noexcept;
     [[nodiscard]] clock::time_point now() const noexcept { return run_.now() + offset_; }
     [[nodiscard]] holders look(const std::string& name) { return model_.inspect(name, now()).holders; }
+    [[nodiscard]] std::chrono::milliseconds granted_ttl(std::chrono::milliseconds asked_for) const;
     [[nodiscard]] engines::acquire_reply decide(const engines::acquire_request& request,
                                                 clock::time_point sent_at, bool too_late);
     void serve_line();

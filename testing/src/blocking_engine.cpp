@@ -68,6 +68,17 @@ Reply await(const char* what, const Start& start) {
     return unanswered<Reply>();
 }
 
+/// Asks an ability, or says what an engine without it would say.
+template <class Reply, class Ability, class Start>
+Reply await(Ability* ability, const char* what, const Start& start) {
+    if (ability == nullptr) {
+        Reply reply{};
+        reply.error = {errc::guarantee_not_met, "this engine does not offer that"};
+        return reply;
+    }
+    return await<Reply>(what, [&](auto done) { start(*ability, std::move(done)); });
+}
+
 }  // namespace
 
 blocking_engine::blocking_engine(std::unique_ptr<engines::engine> inner, engines::caller from)
@@ -84,7 +95,8 @@ engines::acquire_reply blocking_engine::acquire(engines::acquire_request request
 
 engines::acquire_all_reply blocking_engine::acquire_all(std::vector<engines::acquire_request> all) {
     return await<engines::acquire_all_reply>(
-        "acquire_all", [&](auto done) { inner_->acquire_all(std::move(all), now(), std::move(done)); });
+        inner_->offers().joint_locking, "acquire_all",
+        [&](auto& ability, auto done) { ability.acquire_all(std::move(all), now(), std::move(done)); });
 }
 
 std::vector<engines::renew_reply> blocking_engine::renew(std::vector<engines::renew_request> batch) {
@@ -99,22 +111,26 @@ engines::release_reply blocking_engine::release(engines::release_request request
 
 engines::revoke_reply blocking_engine::revoke(engines::revoke_request request) {
     return await<engines::revoke_reply>(
-        "revoke", [&](auto done) { inner_->revoke(std::move(request), now(), std::move(done)); });
+        inner_->offers().operators, "revoke",
+        [&](auto& ability, auto done) { ability.revoke(std::move(request), now(), std::move(done)); });
 }
 
 engines::inspect_reply blocking_engine::inspect(std::string name) {
     return await<engines::inspect_reply>(
-        "inspect", [&](auto done) { inner_->inspect(std::move(name), now(), std::move(done)); });
+        inner_->offers().operators, "inspect",
+        [&](auto& ability, auto done) { ability.inspect(std::move(name), now(), std::move(done)); });
 }
 
 engines::list_reply blocking_engine::list(engines::list_request request) {
     return await<engines::list_reply>(
-        "list", [&](auto done) { inner_->list(std::move(request), now(), std::move(done)); });
+        inner_->offers().operators, "list",
+        [&](auto& ability, auto done) { ability.list(std::move(request), now(), std::move(done)); });
 }
 
 engines::latch_reply blocking_engine::latch(engines::latch_request request) {
     return await<engines::latch_reply>(
-        "latch", [&](auto done) { inner_->latch(std::move(request), now(), std::move(done)); });
+        inner_->offers().latches, "latch",
+        [&](auto& ability, auto done) { ability.latch(std::move(request), now(), std::move(done)); });
 }
 
 }  // namespace holdfast::testing

@@ -147,7 +147,7 @@ std::unique_ptr<engines::subscription> contender::watch(const std::string& name,
 
 std::unique_ptr<engines::subscription> contender::watch(const std::string& name, lock_kind kind,
                                                         std::function<void()> hint) {
-    auto subscription = store_.raw().watch(name, kind, std::move(hint));
+    auto subscription = store_.raw().offers().watching->watch(name, kind, std::move(hint));
     EXPECT_TRUE(eventually([&] { return subscription->active(); })) << "notifications never flowed";
     return subscription;
 }

@@ -262,8 +262,19 @@ fault_engine::~fault_engine() {
     wire_->close();
 }
 
-engines::store_instance fault_engine::instance(const std::string& name) const {
-    return wire_->inner().instance(name);
+engines::abilities fault_engine::offers() noexcept {
+    auto offered = wire_->inner().offers();
+    offered.watching = offered.watching != nullptr ? this : nullptr;
+    offered.operators = offered.operators != nullptr ? this : nullptr;
+    offered.examination = offered.examination != nullptr ? this : nullptr;
+    offered.latches = offered.latches != nullptr ? this : nullptr;
+    offered.joint_locking = offered.joint_locking != nullptr ? this : nullptr;
+    offered.lines = offered.lines != nullptr ? this : nullptr;
+    return offered;
+}
+
+bool fault_engine::serves_plain_locks() const noexcept {
+    return wire_->inner().offers().lines->serves_plain_locks();
 }
 
 const engines::guarantees& fault_engine::promises() const noexcept {
@@ -301,13 +312,12 @@ void fault_engine::acquire_all(std::vector<engines::acquire_request> all, call h
          .how = how,
          .done = std::move(done),
          .failed = failed_reply<engines::acquire_all_reply>,
-         .send = [to = &wire_->inner(), all = std::move(all)](call when, auto reply) {
-             to->acquire_all(all, when, std::move(reply));
-         }});
+         .send = [to = wire_->inner().offers().joint_locking, all = std::move(all)](
+                     call when, auto reply) { to->acquire_all(all, when, std::move(reply)); }});
 }
 
 bool fault_engine::acquires_together(const std::vector<std::string>& names) const {
-    return wire_->inner().acquires_together(names);
+    return wire_->inner().offers().joint_locking->acquires_together(names);
 }
 
 void fault_engine::renew(std::vector<engines::renew_request> batch, call how,
@@ -344,9 +354,8 @@ void fault_engine::revoke(engines::revoke_request request, call how,
          .how = how,
          .done = std::move(done),
          .failed = failed_reply<engines::revoke_reply>,
-         .send = [to = &wire_->inner(), request = std::move(request)](call when, auto reply) {
-             to->revoke(request, when, std::move(reply));
-         }});
+         .send = [to = wire_->inner().offers().operators, request = std::move(request)](
+                     call when, auto reply) { to->revoke(request, when, std::move(reply)); }});
 }
 
 void fault_engine::inspect(std::string name, call how, completion<engines::inspect_reply> done) {
@@ -355,9 +364,8 @@ void fault_engine::inspect(std::string name, call how, completion<engines::inspe
          .how = how,
          .done = std::move(done),
          .failed = failed_reply<engines::inspect_reply>,
-         .send = [to = &wire_->inner(), name = std::move(name)](call when, auto reply) {
-             to->inspect(name, when, std::move(reply));
-         }});
+         .send = [to = wire_->inner().offers().operators, name = std::move(name)](
+                     call when, auto reply) { to->inspect(name, when, std::move(reply)); }});
 }
 
 void fault_engine::list(engines::list_request request, call how, completion<engines::list_reply> done) {
@@ -366,9 +374,8 @@ void fault_engine::list(engines::list_request request, call how, completion<engi
          .how = how,
          .done = std::move(done),
          .failed = failed_reply<engines::list_reply>,
-         .send = [to = &wire_->inner(), request = std::move(request)](call when, auto reply) {
-             to->list(request, when, std::move(reply));
-         }});
+         .send = [to = wire_->inner().offers().operators, request = std::move(request)](
+                     call when, auto reply) { to->list(request, when, std::move(reply)); }});
 }
 
 void fault_engine::latch(engines::latch_request request, call how,
@@ -378,31 +385,32 @@ void fault_engine::latch(engines::latch_request request, call how,
          .how = how,
          .done = std::move(done),
          .failed = failed_reply<engines::latch_reply>,
-         .send = [to = &wire_->inner(), request = std::move(request)](call when, auto reply) {
-             to->latch(request, when, std::move(reply));
-         }});
+         .send = [to = wire_->inner().offers().latches, request = std::move(request)](
+                     call when, auto reply) { to->latch(request, when, std::move(reply)); }});
 }
 
 void fault_engine::examine(call how, completion<engines::examine_reply> done) {
-    wire_->route<engines::examine_reply>({.what = call_kind::examine,
-                                          .how = how,
-                                          .done = std::move(done),
-                                          .failed = failed_reply<engines::examine_reply>,
-                                          .send = [to = &wire_->inner()](call when, auto reply) {
-                                              to->examine(when, std::move(reply));
-                                          }});
+    wire_->route<engines::examine_reply>(
+        {.what = call_kind::examine,
+         .how = how,
+         .done = std::move(done),
+         .failed = failed_reply<engines::examine_reply>,
+         .send = [to = wire_->inner().offers().examination](call when, auto reply) {
+             to->examine(when, std::move(reply));
+         }});
 }
 
 std::unique_ptr<engines::subscription> fault_engine::watch(std::string name, lock_kind kind,
                                                            std::function<void()> hint) {
     auto plan = wire_->plan();
     auto listening = wire_->listen(std::move(hint));
-    auto inner = wire_->inner().watch(std::move(name), kind, [plan, weak = std::weak_ptr{listening}] {
-        const auto listener = weak.lock();
-        if (listener && plan->notifications_flow()) {
-            listener->hint();
-        }
-    });
+    auto inner = wire_->inner().offers().watching->watch(
+        std::move(name), kind, [plan, weak = std::weak_ptr{listening}] {
+            const auto listener = weak.lock();
+            if (listener && plan->notifications_flow()) {
+                listener->hint();
+            }
+        });
     return std::make_unique<filtered_subscription>(std::move(plan), std::move(listening),
                                                    std::move(inner));
 }

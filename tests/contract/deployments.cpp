@@ -6,6 +6,12 @@
 #include <map>
 #include <memory>
 #include <stdexcept>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <holdfast/engine.hpp>
+#include <holdfast/testing/forwarding_engine.hpp>
 
 #include <support/server_process.hpp>
 #ifdef HOLDFAST_TEST_REDIS
@@ -27,6 +33,73 @@ public:
 
 private:
     static inline int stores{};
+};
+
+/// The least that an engine may be: it takes, renews and gives back, and has no ability. Grants ttls in
+/// whole tenths of a second.
+class bare_engine final : public forwarding_engine {
+public:
+    static constexpr std::chrono::milliseconds granularity{100};
+
+    explicit bare_engine(std::unique_ptr<engine> inner)
+        : forwarding_engine{std::move(inner)}, promises_{this->inner().promises()} {
+        promises_.latches = false;
+        promises_.notices_dead_holders = false;
+        promises_.minimum_ttl = granularity;
+        promises_.ttl_granularity = granularity;
+    }
+
+    [[nodiscard]] const engines::guarantees& promises() const noexcept override { return promises_; }
+    [[nodiscard]] engines::abilities offers() noexcept override { return {}; }
+    void acquire(engines::acquire_request request, engines::call how,
+                 engines::completion<engines::acquire_reply> done) override {
+        request.ttl = granted(request.ttl);
+        forwarding_engine::acquire(
+            request, how, [done = std::move(done), ttl = request.ttl](engines::acquire_reply reply) {
+                reply.ttl = ttl;
+                done(std::move(reply));
+            });
+    }
+    void renew(std::vector<engines::renew_request> batch, engines::call how,
+               engines::completion<std::vector<engines::renew_reply>> done) override {
+        std::vector<std::chrono::milliseconds> ttls;
+        for (auto& one : batch) {
+            one.ttl = granted(one.ttl);
+            ttls.push_back(one.ttl);
+        }
+        forwarding_engine::renew(std::move(batch), how,
+                                 [done = std::move(done),
+                                  ttls = std::move(ttls)](std::vector<engines::renew_reply> replies) {
+                                     for (std::size_t index = 0; index < replies.size(); ++index) {
+                                         replies[index].ttl = ttls[index];
+                                     }
+                                     done(std::move(replies));
+                                 });
+    }
+
+private:
+    /// Down: a waiter then gets the lock a little sooner than the holder asked for, which the reply
+    /// says.
+    [[nodiscard]] static std::chrono::milliseconds granted(std::chrono::milliseconds asked_for) {
+        return asked_for / granularity * granularity;
+    }
+
+    engines::guarantees promises_;
+};
+
+class bare : public in_memory {
+public:
+    bare() {
+        engines::register_engine("bare",
+                                 [](std::string_view rest, const engines::client_identity& identity) {
+                                     return std::make_unique<bare_engine>(
+                                         engines::open("memory:" + std::string{rest}, identity));
+                                 });
+    }
+    std::string address() override {
+        const auto memory = in_memory::address();
+        return "bare:" + memory.substr(memory.find(':') + 1);
+    }
 };
 
 /// Likewise.
@@ -150,6 +223,7 @@ using maker = std::function<std::unique_ptr<deployment>()>;
 const std::map<std::string, maker>& known_stores() {
     static const std::map<std::string, maker> stores{
         {"memory", make<in_memory>},
+        {"bare", make<bare>},
         {"local", make<on_disk>},
         {"quorum_memory", make<quorum_of<in_memory, 3>>},
 #ifdef HOLDFAST_TEST_REDIS

@@ -162,7 +162,8 @@ TEST_F(fault_engine_test, silence_means_no_answer_until_the_deadline) {
 
 TEST_F(fault_engine_test, healing_gives_a_hint_to_everybody_who_watches) {
     event_counter hints;
-    const auto watch = engine_.raw().watch(name_, lock_kind::mutex, hints.callback());
+    const auto watch =
+        engine_.raw().offers().watching->watch(name_, lock_kind::mutex, hints.callback());
     ASSERT_TRUE(eventually([&] { return watch->active(); }));
     plan_->cut_off();
     EXPECT_FALSE(watch->active());
@@ -176,8 +177,10 @@ TEST_F(fault_engine_test, dropped_hints_are_lost_without_a_sign) {
     event_counter dropped;
     event_counter delivered;
     ASSERT_TRUE(granted(engine_.acquire(request())));
-    const auto watch = engine_.raw().watch(name_, lock_kind::mutex, dropped.callback());
-    const auto other_watch = witness_.raw().watch(name_, lock_kind::mutex, delivered.callback());
+    const auto watch =
+        engine_.raw().offers().watching->watch(name_, lock_kind::mutex, dropped.callback());
+    const auto other_watch =
+        witness_.raw().offers().watching->watch(name_, lock_kind::mutex, delivered.callback());
     ASSERT_TRUE(eventually([&] { return watch->active() && other_watch->active(); }));
     const auto before = dropped.count();
     plan_->drop_hints();

@@ -33,8 +33,9 @@ TEST(memory_engine, a_release_hints_those_who_watch_and_counts_the_others) {
     const auto first = open_memory("hints", a);
     const auto second = open_memory("hints", identity());
     counter hints;
-    const auto own = first->watch("stock", lock_kind::mutex, [] {});
-    const auto watch = second->watch("stock", lock_kind::mutex, [&] { hints.add(); });
+    const auto own = first->offers().watching->watch("stock", lock_kind::mutex, [] {});
+    const auto watch =
+        second->offers().watching->watch("stock", lock_kind::mutex, [&] { hints.add(); });
     ASSERT_EQ(acquire(*first, exclusive("stock", owner_of(a))).result, granted);
     EXPECT_EQ(inspect(*first, "stock").waiters, 2U);
     EXPECT_EQ(release(*first, {.name = "stock", .owner = owner_of(a)}).others_waiting, 1U);
@@ -45,7 +46,7 @@ TEST(memory_engine, an_ended_watch_gets_no_hint) {
     const auto a = identity();
     const auto store = open_memory("ended", a);
     counter hints;
-    store->watch("stock", lock_kind::mutex, [&] { hints.add(); }).reset();
+    store->offers().watching->watch("stock", lock_kind::mutex, [&] { hints.add(); }).reset();
     ASSERT_EQ(acquire(*store, exclusive("stock", owner_of(a))).result, granted);
     EXPECT_EQ(release(*store, {.name = "stock", .owner = owner_of(a)}).others_waiting, 0U);
     EXPECT_EQ(hints.value(), 0);

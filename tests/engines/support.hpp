@@ -103,16 +103,21 @@ inline release_reply release(engine& store, release_request request, call how = 
     return answer_of<release_reply>([&](auto done) { store.release(std::move(request), how, done); });
 }
 inline revoke_reply revoke(engine& store, revoke_request request, call how = soon()) {
-    return answer_of<revoke_reply>([&](auto done) { store.revoke(std::move(request), how, done); });
+    return answer_of<revoke_reply>(
+        [&](auto done) { store.offers().operators->revoke(std::move(request), how, done); });
 }
 inline lock_info inspect(engine& store, std::string name, call how = soon()) {
-    return answer_of<inspect_reply>([&](auto done) { store.inspect(std::move(name), how, done); }).info;
+    return answer_of<inspect_reply>(
+               [&](auto done) { store.offers().operators->inspect(std::move(name), how, done); })
+        .info;
 }
 inline list_reply list(engine& store, list_request request, call how = soon()) {
-    return answer_of<list_reply>([&](auto done) { store.list(std::move(request), how, done); });
+    return answer_of<list_reply>(
+        [&](auto done) { store.offers().operators->list(std::move(request), how, done); });
 }
 inline latch_reply latch(engine& store, latch_request request, call how = soon()) {
-    return answer_of<latch_reply>([&](auto done) { store.latch(std::move(request), how, done); });
+    return answer_of<latch_reply>(
+        [&](auto done) { store.offers().latches->latch(std::move(request), how, done); });
 }
 
 inline owner_id owner_of(const client_identity& client, std::int64_t sequence = 1) {

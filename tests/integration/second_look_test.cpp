@@ -3,6 +3,8 @@
 #include <atomic>
 #include <functional>
 
+#include <holdfast/testing/forwarding_engine.hpp>
+
 #include "stage.hpp"
 
 namespace holdfast::testing {
@@ -11,56 +13,24 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Passes everything on. Does something of the test's just before a watch is put in place.
-class engine_with_a_gap final : public engines::engine {
+/// Does something of the test's just before a watch is put in place.
+class engine_with_a_gap final : public forwarding_engine, public engines::watching {
 public:
     engine_with_a_gap(std::unique_ptr<engines::engine> inner, std::function<void()> before_watch)
-        : inner_{std::move(inner)}, before_watch_{std::move(before_watch)} {}
+        : forwarding_engine{std::move(inner)}, before_watch_{std::move(before_watch)} {}
 
-    [[nodiscard]] const engines::guarantees& promises() const noexcept override {
-        return inner_->promises();
-    }
-    [[nodiscard]] const std::string& address() const noexcept override { return inner_->address(); }
-    void attach(engines::client_callbacks callbacks) override { inner_->attach(std::move(callbacks)); }
-    void acquire(engines::acquire_request request, engines::call how,
-                 engines::completion<engines::acquire_reply> done) override {
-        inner_->acquire(std::move(request), how, std::move(done));
-    }
-    void renew(std::vector<engines::renew_request> batch, engines::call how,
-               engines::completion<std::vector<engines::renew_reply>> done) override {
-        inner_->renew(std::move(batch), how, std::move(done));
-    }
-    void release(engines::release_request request, engines::call how,
-                 engines::completion<engines::release_reply> done) override {
-        inner_->release(std::move(request), how, std::move(done));
-    }
-    void revoke(engines::revoke_request request, engines::call how,
-                engines::completion<engines::revoke_reply> done) override {
-        inner_->revoke(std::move(request), how, std::move(done));
-    }
-    void inspect(std::string name, engines::call how,
-                 engines::completion<engines::inspect_reply> done) override {
-        inner_->inspect(std::move(name), how, std::move(done));
-    }
-    void list(engines::list_request request, engines::call how,
-              engines::completion<engines::list_reply> done) override {
-        inner_->list(std::move(request), how, std::move(done));
-    }
-    void latch(engines::latch_request request, engines::call how,
-               engines::completion<engines::latch_reply> done) override {
-        inner_->latch(std::move(request), how, std::move(done));
-    }
-    [[nodiscard]] engines::store_instance instance(const std::string& name) const override {
-        return inner_->instance(name);
+    [[nodiscard]] engines::abilities offers() noexcept override {
+        auto offered = inner().offers();
+        offered.watching = this;
+        return offered;
     }
     [[nodiscard]] std::unique_ptr<engines::subscription> watch(std::string name, lock_kind kind,
                                                                std::function<void()> hint) override {
         before_watch_();
-        return inner_->watch(std::move(name), kind, std::move(hint));
+        return inner().offers().watching->watch(std::move(name), kind, std::move(hint));
     }
 
 private:
-    std::unique_ptr<engines::engine> inner_;
     std::function<void()> before_watch_;
 };
 

@@ -9,26 +9,32 @@ TABLE = table("planted.hpp", "planted(bug::NAME)", [
     # Deadlines.
     mistake(
         "src/core/acquisition.cpp",
-        "valid_until_ = sent_at_ + claim_.ttl - margin_;\n"
+        "valid_until_ = sent_at_ + granted_ttl_ - margin_;\n"
         "    return now < valid_until_",
         "const auto counted_from = planted(bug::deadline_from_receipt) ? now : sent_at_;\n"
-        "    valid_until_ = counted_from + claim_.ttl - margin_;\n"
+        "    valid_until_ = counted_from + granted_ttl_ - margin_;\n"
         "    return now < valid_until_",
         "deadline_from_receipt"),
     mistake(
         "src/core/lock_table_contending.cpp",
-        "renewal_.add(hold.tenure, first, who.way.sent_at(), reply.incomplete);",
+        "renewal_.add(hold.tenure, first, who.way.sent_at(), who.way.ttl(), reply.incomplete);",
         "renewal_.add(hold.tenure, first,\n"
         "                 planted(bug::deadline_from_receipt) ? now : who.way.sent_at(),\n"
-        "                 reply.incomplete);",
+        "                 who.way.ttl(), reply.incomplete);",
         "deadline_from_receipt"),
     mistake(
         "src/core/renewal.cpp",
-        "            extend(what, sent_at);\n"
+        "            extend(what, sent_at, trusted_ttl(what.how->ttl, reply.ttl));\n"
         "            if (suspected) {\n",
-        "            extend(what, planted(bug::deadline_from_receipt) ? now : sent_at);\n"
+        "            extend(what, planted(bug::deadline_from_receipt) ? now : sent_at,\n"
+        "                   trusted_ttl(what.how->ttl, reply.ttl));\n"
         "            if (suspected) {\n",
         "deadline_from_receipt"),
+    mistake(
+        "src/core/acquisition.cpp",
+        "trusted_ttl(claim_.ttl, reply.ttl)",
+        "planted(bug::granted_ttl_ignored) ? claim_.ttl : trusted_ttl(claim_.ttl, reply.ttl)",
+        "granted_ttl_ignored"),
     mistake(
         "src/core/acquisition.cpp",
         "sent_at_ = grant.asked_at;",

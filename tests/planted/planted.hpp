@@ -10,6 +10,7 @@ enum class bug : std::uint8_t {
     none,
     deadline_from_receipt,        ///< validity counted from the reply, not from the request
     turn_from_receipt,            ///< the same for a grant in line
+    granted_ttl_ignored,          ///< a lease counts for the ttl that was asked for
     deadline_ignored,             ///< only the store's word ends a lease
     gone_means_renewed,           ///< a renewal that found nothing counts as success
     renewal_outlives_release,     ///< renewal is stopped after the release, not before

@@ -112,7 +112,7 @@ private:
             if (wanted == 'a') {
                 answer(acquire(*store, exclusive("stock", owner_of(who))).result == granted);
             } else if (wanted == 'w') {
-                watch = store->watch("stock", lock_kind::mutex, [] {});
+                watch = store->offers().watching->watch("stock", lock_kind::mutex, [] {});
                 answer(acquire(*store, exclusive("stock", owner_of(who, 2))).result == busy);
             } else if (wanted == 'n') {
                 answer(renew(*store, {.name = "stock", .owner = owner_of(who), .ttl = 1min}).result ==

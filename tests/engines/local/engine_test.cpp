@@ -102,7 +102,7 @@ TEST_F(local_engine, a_batch_of_renewals_is_answered_one_by_one) {
 TEST_F(local_engine, a_release_hints_the_waiting_client_at_once) {
     ASSERT_EQ(acquire(*a_, exclusive("stock", owner_of(alice_))).result, granted);
     counter hints;
-    const auto watch = b_->watch("stock", lock_kind::mutex, [&] { hints.add(); });
+    const auto watch = b_->offers().watching->watch("stock", lock_kind::mutex, [&] { hints.add(); });
     ASSERT_EQ(acquire(*b_, exclusive("stock", owner_of(bob_))).result, busy);
     EXPECT_EQ(release(*a_, {.name = "stock", .owner = owner_of(alice_)}).others_waiting, 1U);
     EXPECT_TRUE(hints.reaches(1, 200ms));
@@ -112,11 +112,13 @@ TEST_F(local_engine, a_release_hints_the_waiting_client_at_once) {
 TEST_F(local_engine, a_downgrade_and_an_open_latch_hint_as_well) {
     ASSERT_EQ(acquire(*a_, exclusive("stock", owner_of(alice_))).result, granted);
     counter hints;
-    const auto lock_watch = b_->watch("stock", lock_kind::mutex, [&] { hints.add(); });
+    const auto lock_watch =
+        b_->offers().watching->watch("stock", lock_kind::mutex, [&] { hints.add(); });
     ASSERT_EQ(acquire(*a_, shared("stock", owner_of(alice_))).result, granted);
     EXPECT_TRUE(hints.reaches(1));
     counter opened;
-    const auto latch_watch = b_->watch("gate", lock_kind::latch, [&] { opened.add(); });
+    const auto latch_watch =
+        b_->offers().watching->watch("gate", lock_kind::latch, [&] { opened.add(); });
     using operation = latch_request::operation;
     ASSERT_TRUE(latch(*a_, {operation::set, "gate", 1, 1h, owner_of(alice_, 1)}).applied);
     EXPECT_EQ(latch(*a_, {operation::count_down, "gate", 1, 0ms, owner_of(alice_, 2)}).count, 0U);
@@ -124,15 +126,15 @@ TEST_F(local_engine, a_downgrade_and_an_open_latch_hint_as_well) {
 }
 
 TEST_F(local_engine, waiters_are_counted_while_they_watch) {
-    auto first = a_->watch("stock", lock_kind::mutex, [] {});
-    const auto second = b_->watch("stock", lock_kind::mutex, [] {});
+    auto first = a_->offers().watching->watch("stock", lock_kind::mutex, [] {});
+    const auto second = b_->offers().watching->watch("stock", lock_kind::mutex, [] {});
     EXPECT_EQ(inspect(*a_, "stock").waiters, 2U);
     first.reset();
     EXPECT_EQ(inspect(*a_, "stock").waiters, 1U);
 }
 
 TEST_F(local_engine, a_subscription_may_outlive_its_engine) {
-    auto watch = a_->watch("stock", lock_kind::mutex, [] {});
+    auto watch = a_->offers().watching->watch("stock", lock_kind::mutex, [] {});
     a_.reset();
     EXPECT_TRUE(watch->active());
     watch.reset();
@@ -144,7 +146,7 @@ TEST_F(local_engine, a_revocation_tells_the_holder_and_hints_the_waiter) {
     counter hints;
     a_->attach({[&] { told.add(); }});
     const auto hold = acquire(*a_, exclusive("stock", owner_of(alice_)));
-    const auto watch = b_->watch("stock", lock_kind::mutex, [&] { hints.add(); });
+    const auto watch = b_->offers().watching->watch("stock", lock_kind::mutex, [&] { hints.add(); });
     EXPECT_EQ(revoke(*b_, {"stock", owner_of(alice_), {hold.first_token.value + 1}, "ops", ""}).result,
               revoke_reply::outcome::gone);
     EXPECT_EQ(revoke(*b_, {"stock", owner_of(alice_), hold.first_token, "ops", "stuck deploy"}).result,

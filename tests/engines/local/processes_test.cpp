@@ -71,7 +71,7 @@ TEST_F(local_processes, a_release_in_one_process_hints_in_another_at_once) {
     ASSERT_EQ(other->talk().hear(), 'g');
     const auto store = open_local(base_.path(), who_);
     counter hints;
-    const auto watch = store->watch("stock", lock_kind::mutex, [&] { hints.add(); });
+    const auto watch = store->offers().watching->watch("stock", lock_kind::mutex, [&] { hints.add(); });
     ASSERT_EQ(acquire(*store, exclusive("stock", owner_of(who_))).result, busy);
     other->talk().say('r');
     EXPECT_EQ(other->talk().hear(), '1');
@@ -94,7 +94,7 @@ TEST_F(local_processes, the_death_of_a_holder_wakes_those_who_wait) {
     ASSERT_EQ(other->talk().hear(), 'g');
     const auto store = open_local(base_.path(), who_);
     counter hints;
-    const auto watch = store->watch("stock", lock_kind::mutex, [&] { hints.add(); });
+    const auto watch = store->offers().watching->watch("stock", lock_kind::mutex, [&] { hints.add(); });
     ASSERT_EQ(acquire(*store, exclusive("stock", owner_of(who_))).result, busy);
     const int before = hints.value();
     other->kill();
@@ -107,7 +107,7 @@ TEST_F(local_processes, a_waiter_that_never_asked_again_is_woken_by_the_holders_
     ASSERT_EQ(other->talk().hear(), 'g');
     const auto store = open_local(base_.path(), who_);
     counter hints;
-    const auto watch = store->watch("stock", lock_kind::mutex, [&] { hints.add(); });
+    const auto watch = store->offers().watching->watch("stock", lock_kind::mutex, [&] { hints.add(); });
     other->kill();
     EXPECT_TRUE(hints.reaches(1, 500ms));
 }
@@ -167,7 +167,7 @@ TEST_F(local_processes, a_revocation_reaches_the_holder_in_its_process) {
 TEST_F(local_processes, a_killed_waiter_is_no_longer_counted) {
     other_process waiter{[this](const line& talk) {
         const auto store = open_local(base_.path(), identity("child"));
-        const auto watch = store->watch("stock", lock_kind::mutex, [] {});
+        const auto watch = store->offers().watching->watch("stock", lock_kind::mutex, [] {});
         talk.say('w');
         static_cast<void>(talk.hear());
     }};
@@ -184,7 +184,7 @@ TEST_F(local_processes, a_child_forked_from_a_process_with_an_open_store_can_ope
 #endif
     auto store = open_local(base_.path(), who_);
     ASSERT_EQ(acquire(*store, exclusive("stock", owner_of(who_, 1))).result, granted);
-    auto watch = store->watch("stock", lock_kind::mutex, [] {});
+    auto watch = store->offers().watching->watch("stock", lock_kind::mutex, [] {});
     other_process child{[this](const line& talk) {
         const auto who = identity("child");
         const auto own = open_local(base_.path(), who);
@@ -265,7 +265,8 @@ TEST_F(local_processes, processes_hand_a_lock_to_each_other_without_losing_an_up
         const auto who = identity("child");
         const auto store = open_local(base_.path(), who);
         counter hints;
-        const auto watch = store->watch("stock", lock_kind::mutex, [&] { hints.add(); });
+        const auto watch =
+            store->offers().watching->watch("stock", lock_kind::mutex, [&] { hints.add(); });
         int heard = 0;
         for (std::int64_t round = 1; round <= 200;) {
             const auto reply = acquire(*store, exclusive("stock", owner_of(who, round), 1h));
@@ -333,7 +334,7 @@ TEST_F(local_processes, a_holder_that_died_before_it_was_watched_is_noticed_at_o
     const auto store = open_local(base_.path(), who_);
     other->kill();
     counter hints;
-    const auto watch = store->watch("stock", lock_kind::mutex, [&] { hints.add(); });
+    const auto watch = store->offers().watching->watch("stock", lock_kind::mutex, [&] { hints.add(); });
     EXPECT_TRUE(hints.reaches(1));
 }
 

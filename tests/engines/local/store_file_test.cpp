@@ -167,7 +167,8 @@ INSTANTIATE_TEST_SUITE_P(
         request_to_a_deleted_store{"inspect",
                                    [](engine& store, const client_identity&) {
                                        return answer_of<inspect_reply>([&](auto done) {
-                                                  store.inspect("stock", soon(), done);
+                                                  store.offers().operators->inspect("stock", soon(),
+                                                                                    done);
                                               })
                                            .error;
                                    }},
@@ -201,7 +202,7 @@ TEST_F(store_file, a_store_that_another_keeps_locked_is_unavailable_at_the_deadl
 
 TEST_F(store_file, a_waiting_client_that_only_looks_needs_no_write_lock) {
     const auto store = open();
-    const auto watch = store->watch("stock", lock_kind::mutex, [] {});
+    const auto watch = store->offers().watching->watch("stock", lock_kind::mutex, [] {});
     ASSERT_EQ(acquire(*store, exclusive("stock", owner_of(who_, 1))).result, granted);
     database other{file(), database::opening::existing, clock::now() + patience, running_};
     other.begin();

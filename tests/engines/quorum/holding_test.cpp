@@ -343,7 +343,8 @@ TEST_F(quorum_holding, what_was_lost_and_never_let_go_of_is_forgotten_in_time) {
 TEST_F(quorum_holding, a_watch_passes_on_what_a_majority_of_members_hint_at) {
     auto store = open();
     event_counter hints;
-    const auto watch = store.raw().watch(lock_name, holdfast::lock_kind::mutex, hints.callback());
+    const auto watch =
+        store.raw().offers().watching->watch(lock_name, holdfast::lock_kind::mutex, hints.callback());
     EXPECT_TRUE(watch->active());
     take(0);
     take(1);
@@ -359,7 +360,8 @@ TEST_F(quorum_holding, a_watch_passes_on_what_a_majority_of_members_hint_at) {
 TEST_F(quorum_holding, a_watch_is_active_while_a_majority_of_its_parts_is_and_tells_when_it_is_again) {
     auto store = open();
     event_counter hints;
-    const auto watch = store.raw().watch(lock_name, holdfast::lock_kind::mutex, hints.callback());
+    const auto watch =
+        store.raw().offers().watching->watch(lock_name, holdfast::lock_kind::mutex, hints.callback());
     faults[0]->cut_off();
     EXPECT_TRUE(watch->active());
     faults[1]->cut_off();

@@ -18,10 +18,8 @@ protected:
 
     const std::string address_{"memory:late-" + owner_id::random_client().client_text()};
     std::unique_ptr<engines::engine> other_{open()};
-    late_member member_{address_,
-                        other_->store_identity(),
-                        other_->promises(),
-                        {errc::store_unavailable, "not there yet"}};
+    late_member member_{
+        address_, other_->store_identity(), *other_, {errc::store_unavailable, "not there yet"}};
 };
 
 TEST_F(late_store, tells_those_who_watch_already_that_it_is_there) {
@@ -43,9 +41,9 @@ TEST_F(late_store, tells_of_revocations) {
                     {clock::now() + patience, engines::caller::may_block},
                     [&](const engines::acquire_reply& reply) { token = reply.first_token.value; });
     ASSERT_TRUE(eventually([&] { return token != 0; }));
-    other_->revoke({lock_name, owner, {token}, "test", "test"},
-                   {clock::now() + patience, engines::caller::may_block},
-                   [](const engines::revoke_reply&) {});
+    other_->offers().operators->revoke({lock_name, owner, {token}, "test", "test"},
+                                       {clock::now() + patience, engines::caller::may_block},
+                                       [](const engines::revoke_reply&) {});
     EXPECT_TRUE(eventually([&] { return changes > 0; }));
 }
 

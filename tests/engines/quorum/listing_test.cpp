@@ -104,12 +104,13 @@ TEST_P(quorum_listing, members_that_hang_leave_time_for_the_others) {
         }
         engines::list_reply reply;
         std::atomic<bool> answered{false};
-        store.raw().list({.prefix = "", .from = {}},
-                         {.deadline = clock::now() + 1s, .from = engines::caller::must_not_block},
-                         [&](engines::list_reply said) {
-                             reply = std::move(said);
-                             answered = true;
-                         });
+        store.raw().offers().operators->list(
+            {.prefix = "", .from = {}},
+            {.deadline = clock::now() + 1s, .from = engines::caller::must_not_block},
+            [&](engines::list_reply said) {
+                reply = std::move(said);
+                answered = true;
+            });
         ASSERT_TRUE(eventually([&] { return answered.load(); }));
         EXPECT_FALSE(reply.error) << reply.error.detail;
         EXPECT_EQ(reply.locks.size(), 1U) << "from member " << first;

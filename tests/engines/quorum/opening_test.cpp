@@ -152,7 +152,8 @@ TEST_F(quorum_opening, a_member_that_was_missing_takes_part_once_it_is_there) {
     ASSERT_TRUE(granted(store.acquire(claim_of(owner(1)))));
     EXPECT_TRUE(holders_in(2).empty());
     std::atomic<int> hints{0};
-    const auto watch = store.raw().watch(lock_name, holdfast::lock_kind::mutex, [&] { ++hints; });
+    const auto watch =
+        store.raw().offers().watching->watch(lock_name, holdfast::lock_kind::mutex, [&] { ++hints; });
     asleep = false;
     EXPECT_TRUE(eventually([&] {
         return renewed(store.renew({renewal_of(owner(1))}).at(0)) && !holders_in(2).empty();
@@ -165,14 +166,15 @@ TEST_F(quorum_opening, a_member_that_was_missing_takes_part_once_it_is_there) {
 /// What `examine` says of a quorum, all together.
 [[nodiscard]] std::string findings_of(engines::engine& store) {
     std::promise<std::string> said;
-    store.examine({.deadline = clock::now() + 5s, .from = engines::caller::must_not_block},
-                  [&](const engines::examine_reply& reply) {
-                      std::string text;
-                      for (const auto& one : reply.findings) {
-                          text += one.server + ": " + one.text + "\n";
-                      }
-                      said.set_value(text);
-                  });
+    store.offers().examination->examine(
+        {.deadline = clock::now() + 5s, .from = engines::caller::must_not_block},
+        [&](const engines::examine_reply& reply) {
+            std::string text;
+            for (const auto& one : reply.findings) {
+                text += one.server + ": " + one.text + "\n";
+            }
+            said.set_value(text);
+        });
     return said.get_future().get();
 }
 

@@ -14,6 +14,7 @@
 #include <holdfast/testing/blocking_engine.hpp>
 #include <holdfast/testing/eventually.hpp>
 #include <holdfast/testing/fault_engine.hpp>
+#include <holdfast/testing/forwarding_engine.hpp>
 
 /// Quorums of stores in this process, whose connections fail on demand and which can be looked into one
 /// by one.
@@ -25,56 +26,34 @@ inline constexpr auto quorum_ttl = 60s;
 inline const std::string lock_name = "stock";
 
 /// An engine that says what the test wants about the server behind it.
-class disguised final : public engines::engine {
+class disguised final : public forwarding_engine, public engines::votes {
 public:
     disguised(std::unique_ptr<engine> inner, engines::store_instance who)
-        : inner_{std::move(inner)}, who_{std::move(who)}, promises_{inner_->promises()} {}
+        : forwarding_engine{std::move(inner)},
+          who_{std::move(who)},
+          promises_{this->inner().promises()} {}
     disguised(std::unique_ptr<engine> inner, engines::guarantees promises)
-        : inner_{std::move(inner)}, promises_{std::move(promises)} {}
+        : forwarding_engine{std::move(inner)}, promises_{std::move(promises)} {}
 
     const engines::guarantees& promises() const noexcept override { return promises_; }
-    const std::string& address() const noexcept override { return inner_->address(); }
-    void attach(engines::client_callbacks callbacks) override { inner_->attach(std::move(callbacks)); }
+    engines::abilities offers() noexcept override {
+        auto offered = inner().offers();
+        offered.votes = this;
+        return offered;
+    }
+    // An address of its own is all that its identity is.
+    std::string store_identity() const override { return address(); }
     void acquire(engines::acquire_request request, engines::call how,
                  engines::completion<engines::acquire_reply> done) override {
         asked_ = true;
-        inner_->acquire(std::move(request), how, std::move(done));
-    }
-    void renew(std::vector<engines::renew_request> batch, engines::call how,
-               engines::completion<std::vector<engines::renew_reply>> done) override {
-        inner_->renew(std::move(batch), how, std::move(done));
-    }
-    void release(engines::release_request request, engines::call how,
-                 engines::completion<engines::release_reply> done) override {
-        inner_->release(std::move(request), how, std::move(done));
-    }
-    void revoke(engines::revoke_request request, engines::call how,
-                engines::completion<engines::revoke_reply> done) override {
-        inner_->revoke(std::move(request), how, std::move(done));
-    }
-    void inspect(std::string name, engines::call how,
-                 engines::completion<engines::inspect_reply> done) override {
-        inner_->inspect(std::move(name), how, std::move(done));
-    }
-    void list(engines::list_request request, engines::call how,
-              engines::completion<engines::list_reply> done) override {
-        inner_->list(std::move(request), how, std::move(done));
-    }
-    void latch(engines::latch_request request, engines::call how,
-               engines::completion<engines::latch_reply> done) override {
-        inner_->latch(std::move(request), how, std::move(done));
+        forwarding_engine::acquire(std::move(request), how, std::move(done));
     }
     /// Known only once it has been asked something, as with a server that is met late.
     engines::store_instance instance(const std::string&) const override {
         return asked_ ? who_ : engines::store_instance{};
     }
-    std::unique_ptr<engines::subscription> watch(std::string name, holdfast::lock_kind kind,
-                                                 std::function<void()> hint) override {
-        return inner_->watch(std::move(name), kind, std::move(hint));
-    }
 
 private:
-    std::unique_ptr<engine> inner_;
     engines::store_instance who_;
     const engines::guarantees promises_;
     std::atomic<bool> asked_{false};

@@ -201,7 +201,7 @@ TEST_F(redis_server_faults, a_holder_is_told_when_the_server_restarts_without_it
 TEST_F(redis_server_faults, a_restarted_server_is_known_for_another_by_its_first_answer) {
     contender alice{address(), "alice"};
     alice.hold("stock");
-    const auto before = alice.store().raw().instance("stock");
+    const auto before = alice.store().raw().offers().votes->instance("stock");
     EXPECT_EQ(before.id, server_.info("run_id"));
 
     server_.kill_hard();
@@ -213,7 +213,7 @@ TEST_F(redis_server_faults, a_restarted_server_is_known_for_another_by_its_first
         return alice.acquire("stock").result == outcome::granted;
     }));
 
-    const auto after = alice.store().raw().instance("stock");
+    const auto after = alice.store().raw().offers().votes->instance("stock");
     EXPECT_NE(after.id, before.id);
     ASSERT_TRUE(after.since.has_value());
     EXPECT_GE(*after.since, restarted);
@@ -236,7 +236,7 @@ TEST_F(redis_server_faults, a_restarted_server_is_never_taken_for_older_than_it_
         return alice.acquire("stock").result == outcome::granted;
     }));
 
-    const auto since = alice.store().raw().instance("stock").since;
+    const auto since = alice.store().raw().offers().votes->instance("stock").since;
     ASSERT_TRUE(since.has_value());
     EXPECT_GE(*since, restarted);
 }

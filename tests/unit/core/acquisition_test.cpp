@@ -63,6 +63,27 @@ TEST(acquisition, validity_is_counted_from_the_request_not_from_the_answer) {
     EXPECT_EQ(way.sent_at(), at(100ms));
 }
 
+TEST(acquisition, validity_follows_the_ttl_that_the_store_granted) {
+    auto way = way_to_stock();
+    (void)way.ask(at(100ms), 1);
+    auto shorter = granted(7);
+    shorter.ttl = 10s;
+
+    EXPECT_EQ(way.on_reply(shorter, at(1s), no_jitter), verdict::granted);
+    EXPECT_EQ(way.ttl(), 10s);
+    EXPECT_EQ(way.valid_until(), at(100ms + 10s - lease_terms().margin));
+}
+
+TEST(acquisition, longer_ttl_than_was_asked_for_is_not_trusted) {
+    auto way = way_to_stock();
+    (void)way.ask(at(100ms), 1);
+    auto longer = granted(7);
+    longer.ttl = 60s;
+
+    EXPECT_EQ(way.on_reply(longer, at(1s), no_jitter), verdict::granted);
+    EXPECT_EQ(way.ttl(), 30s);
+}
+
 TEST(acquisition, grant_is_good_until_the_last_moment_before_its_deadline) {
     auto way = way_to_stock();
     (void)way.ask(at(0ms), 1);

@@ -24,12 +24,13 @@ using testing::UnorderedElementsAre;
 class renewal_script : public testing::Test {
 protected:
     void add(tenure_id id, holdfast::clock::time_point sent_at = at(0ms),
-             const terms& how = lease_terms(), bool incomplete = false) {
+             const terms& how = lease_terms(), bool incomplete = false,
+             std::optional<std::chrono::milliseconds> granted = {}) {
         auto& one = held[id];
         one.name = std::make_shared<const std::string>("lock" + std::to_string(id));
         one.how = std::make_shared<const terms>(how);
         one.owner = owner(static_cast<std::int64_t>(id));
-        leases.add(one, id, sent_at, incomplete);
+        leases.add(one, id, sent_at, granted.value_or(how.ttl), incomplete);
     }
 
     void suspect_all(holdfast::clock::time_point now) {
@@ -65,6 +66,31 @@ TEST_F(renewal_script, fresh_lease_is_left_alone_until_a_third_of_its_ttl) {
     EXPECT_EQ(leases.wake_at(), at(10s));
     EXPECT_THAT(due(10s - 1ns), IsEmpty());
     EXPECT_THAT(due(10s), ElementsAre(1));
+}
+
+TEST_F(renewal_script, lease_counts_for_the_ttl_that_the_store_granted) {
+    add(1, at(0ms), lease_terms(), false, 12s);
+
+    EXPECT_EQ(held.at(1).valid_until(), at(12s - lease_terms().margin));
+    EXPECT_THAT(due(4s - 1ns), IsEmpty()) << "a third of what was granted";
+    EXPECT_THAT(due(4s), ElementsAre(1));
+}
+
+TEST_F(renewal_script, renewal_counts_for_the_ttl_that_the_store_granted_and_never_moves_back) {
+    const auto renewed_for = [](std::chrono::milliseconds ttl) {
+        return holdfast::engines::renew_reply{
+            .result = holdfast::engines::renew_reply::outcome::renewed, .error = {}, .ttl = ttl};
+    };
+    add(1);
+    ASSERT_THAT(due(10s), ElementsAre(1));
+    (void)answer(1, renewed_for(25s), 10s, 10s);
+    EXPECT_EQ(held.at(1).valid_until(), at(35s - lease_terms().margin));
+    ASSERT_THAT(due(19s), ElementsAre(1));
+    (void)answer(1, renewed_for(12s), 19s, 19s);
+    EXPECT_EQ(held.at(1).valid_until(), at(35s - lease_terms().margin));
+    ASSERT_THAT(due(20s), ElementsAre(1));
+    (void)answer(1, renewed_for(90s), 20s, 20s);
+    EXPECT_EQ(held.at(1).valid_until(), at(50s - lease_terms().margin)) << "no more than asked for";
 }
 
 TEST_F(renewal_script,

@@ -19,7 +19,13 @@ namespace holdfast::testing {
 ///
 /// It keeps the contract of engines in all this: every call ends once, and by its deadline; the
 /// destructor ends what is kept with `errc::shut_down`. Several engines may share a plan.
-class fault_engine final : public engines::engine {
+class fault_engine final : public engines::engine,
+                           public engines::watching,
+                           public engines::operators_view,
+                           public engines::examination,
+                           public engines::latches,
+                           public engines::joint_locking,
+                           public engines::lines {
 public:
     fault_engine(std::unique_ptr<engines::engine> inner, std::shared_ptr<fault_plan> plan);
     fault_engine(const fault_engine&) = delete;
@@ -27,7 +33,9 @@ public:
     ~fault_engine() override;
 
     [[nodiscard]] const engines::guarantees& promises() const noexcept override;
-    [[nodiscard]] engines::store_instance instance(const std::string& name) const override;
+    /// What the other engine offers. No thread is lent to it, though.
+    [[nodiscard]] engines::abilities offers() noexcept override;
+    [[nodiscard]] bool serves_plain_locks() const noexcept override;
     [[nodiscard]] const std::string& address() const noexcept override;
     [[nodiscard]] std::string store_identity() const override;
     void attach(engines::client_callbacks callbacks) override;

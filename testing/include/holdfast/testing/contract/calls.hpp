@@ -36,6 +36,23 @@ TYPED_TEST_P(call_contract, the_engine_says_what_it_promises) {
     EXPECT_LE(promises.minimum_ttl, this->short_ttl);
     EXPECT_GT(promises.maximum_ttl, 2 * long_ttl);
     EXPECT_FALSE(alice.store().raw().address().empty());
+    EXPECT_GT(promises.ttl_granularity, std::chrono::milliseconds::zero());
+    const auto offered = alice.store().raw().offers();
+    EXPECT_EQ(promises.latches, offered.latches != nullptr);
+    EXPECT_TRUE(!promises.fair || offered.lines != nullptr);
+}
+
+TYPED_TEST_P(call_contract, a_reply_never_says_a_longer_ttl_than_the_store_grants) {
+    const auto name = this->unique("stock");
+    auto alice = this->join("alice");
+    auto bob = this->join("bob");
+    const auto asked_at = clock::now();
+    const auto reply = alice.acquire(name, {.ttl = this->short_ttl});
+    ASSERT_TRUE(granted(reply));
+    const auto ttl = reply.ttl.count() > 0 ? reply.ttl : this->short_ttl;
+    const auto free_at = bob.acquire_eventually(name);
+    ASSERT_TRUE(free_at);
+    this->expect_not_before(ttl, asked_at, *free_at);
 }
 
 TYPED_TEST_P(call_contract, requests_on_one_name_take_effect_in_the_order_they_were_made) {
@@ -102,10 +119,12 @@ TYPED_TEST_P(call_contract, callers_that_must_not_block_are_answered_too) {
     owner.sequence = 1;
     EXPECT_TRUE(granted(engine.acquire({.name = name, .owner = owner, .ttl = long_ttl})));
     EXPECT_EQ(engine.renew({{.name = name, .owner = owner, .ttl = long_ttl}}).size(), 1U);
-    const auto inspected = engine.inspect(name);
-    ASSERT_TRUE(answered(inspected));
-    EXPECT_EQ(inspected.info.holders.size(), 1U);
-    EXPECT_TRUE(answered(engine.list({.prefix = name, .from = {}})));
+    if (engine.raw().offers().operators != nullptr) {
+        const auto inspected = engine.inspect(name);
+        ASSERT_TRUE(answered(inspected));
+        EXPECT_EQ(inspected.info.holders.size(), 1U);
+        EXPECT_TRUE(answered(engine.list({.prefix = name, .from = {}})));
+    }
     EXPECT_TRUE(released(engine.release({.name = name, .owner = owner})));
 }
 
@@ -114,6 +133,9 @@ TYPED_TEST_P(call_contract, callers_that_must_not_block_are_answered_too) {
 TYPED_TEST_P(call_contract, a_call_whose_deadline_has_passed_ends_promptly_and_tells_the_truth) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     const auto answer = std::make_shared<engines::acquire_reply>();
     event_counter done;
@@ -156,12 +178,20 @@ TYPED_TEST_P(call_contract, every_kind_of_call_ends_promptly_when_its_deadline_h
                      count();
                  });
     engine.release({.name = name, .owner = owner}, this->too_late(), ended);
-    engine.revoke({.name = name, .owner = owner, .token = {1}, .actor = "alice", .reason = "late"},
-                  this->too_late(), ended);
-    engine.inspect(name, this->too_late(), ended);
-    engine.list({.prefix = name, .from = {}}, this->too_late(), ended);
-    engine.latch({.name = name, .request = owner}, this->too_late(), ended);
-    EXPECT_TRUE(done.wait_for(7, this->promptly)) << done.count() << " answers";
+    std::size_t calls = 3;
+    if (auto* const operators = engine.offers().operators) {
+        operators->revoke(
+            {.name = name, .owner = owner, .token = {1}, .actor = "alice", .reason = "late"},
+            this->too_late(), ended);
+        operators->inspect(name, this->too_late(), ended);
+        operators->list({.prefix = name, .from = {}}, this->too_late(), ended);
+        calls += 3;
+    }
+    if (auto* const latches = engine.offers().latches) {
+        latches->latch({.name = name, .request = owner}, this->too_late(), ended);
+        ++calls;
+    }
+    EXPECT_TRUE(done.wait_for(calls, this->promptly)) << done.count() << " answers";
 }
 
 TYPED_TEST_P(call_contract, an_engine_that_is_destroyed_has_answered_every_call_exactly_once) {
@@ -184,6 +214,9 @@ TYPED_TEST_P(call_contract, an_engine_that_is_destroyed_has_answered_every_call_
 TYPED_TEST_P(call_contract, an_engine_that_is_destroyed_gives_no_more_hints) {
     const auto name = this->unique("stock");
     auto bob = this->join("bob");
+    if (!this->offers_watching(bob)) {
+        return;
+    }
     event_counter hints;
     std::size_t heard{};
     {
@@ -204,6 +237,12 @@ TYPED_TEST_P(call_contract, an_engine_can_be_used_by_many_threads_at_once) {
     constexpr int threads = 8;
     constexpr int rounds = 20;
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
+    if (!this->offers_watching(alice)) {
+        return;
+    }
     std::atomic<int> completed{0};
     {
         std::vector<std::jthread> workers;
@@ -211,7 +250,8 @@ TYPED_TEST_P(call_contract, an_engine_can_be_used_by_many_threads_at_once) {
             workers.emplace_back([&, owner = alice.another_owner(),
                                   name = this->unique("own/" + std::to_string(index))] {
                 for (int round = 0; round < rounds; ++round) {
-                    const auto watch = alice.store().raw().watch(name, lock_kind::mutex, [] {});
+                    const auto watch =
+                        alice.store().raw().offers().watching->watch(name, lock_kind::mutex, [] {});
                     completed += granted(alice.acquire(name, {.as = owner})) &&
                                          renewed(alice.renew(name, {.as = owner})) &&
                                          alice.inspect(name).holders.size() == 1 &&
@@ -227,6 +267,7 @@ TYPED_TEST_P(call_contract, an_engine_can_be_used_by_many_threads_at_once) {
 
 REGISTER_TYPED_TEST_SUITE_P(call_contract,  //
                             the_engine_says_what_it_promises,
+                            a_reply_never_says_a_longer_ttl_than_the_store_grants,
                             requests_on_one_name_take_effect_in_the_order_they_were_made,
                             a_completion_may_call_the_engine,
                             callers_that_must_not_block_are_answered_too,

@@ -6,6 +6,7 @@
 #include <concepts>
 #include <cstdint>
 #include <string>
+#include <system_error>
 
 #include <holdfast/client.hpp>
 #include <holdfast/engine.hpp>
@@ -86,8 +87,28 @@ protected:
         return false;
     }
 
+    /// The operators' view is an ability: without it nobody can be shown or revoked.
+    [[nodiscard]] bool offers_operators(contender& anybody) {
+        if (anybody.store().raw().offers().operators != nullptr) {
+            return true;
+        }
+        client user{address()};
+        EXPECT_THROW(static_cast<void>(user.inspect(unique("probe"))), std::system_error);
+        EXPECT_THROW(static_cast<void>(user.list()), std::system_error);
+        return false;
+    }
+    [[nodiscard]] bool offers_operators(const client&) {
+        contender anybody = join("probe");
+        return offers_operators(anybody);
+    }
+
+    /// Without it those who wait ask again and again: see `client_contract`.
+    [[nodiscard]] static bool offers_watching(contender& anybody) {
+        return anybody.store().raw().offers().watching != nullptr;
+    }
+
     [[nodiscard]] bool offers_token_floor(contender& anybody) {
-        return offers_tokens(anybody) && anybody.store().promises().token_floor;
+        return offers_tokens(anybody) && anybody.store().raw().offers().votes != nullptr;
     }
 
     /// For a lease that was asked for at `taken_at`, and was seen to have ended at `ended_at`.

@@ -29,6 +29,9 @@ TYPED_TEST_P(lease_contract, a_lease_nobody_renews_ends_by_itself_and_not_before
 TYPED_TEST_P(lease_contract, a_renewed_lease_lasts_from_the_renewal_on) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     alice.hold(name);
     const auto asked_at = clock::now();
@@ -59,6 +62,9 @@ TYPED_TEST_P(lease_contract, a_lease_that_is_renewed_in_time_outlives_its_first_
 TYPED_TEST_P(lease_contract, an_acquire_sent_again_extends_the_lease) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     alice.hold(name, {.ttl = std::chrono::seconds{15}});
     alice.hold(name, {.ttl = long_ttl});
     EXPECT_GT(alice.inspect(name).holders.at(0).remaining, plenty);
@@ -67,6 +73,9 @@ TYPED_TEST_P(lease_contract, an_acquire_sent_again_extends_the_lease) {
 TYPED_TEST_P(lease_contract, a_renewal_with_a_shorter_ttl_keeps_the_longer_lease) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     alice.hold(name);
     ASSERT_TRUE(renewed(alice.renew(name, {.ttl = this->short_ttl})));
@@ -80,6 +89,9 @@ TYPED_TEST_P(lease_contract, a_renewal_with_a_shorter_ttl_keeps_the_longer_lease
 TYPED_TEST_P(lease_contract, a_renewal_by_somebody_else_is_gone_and_extends_nothing) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     alice.hold(name, {.ttl = std::chrono::seconds{15}});
     EXPECT_TRUE(gone(bob.renew(name)));
@@ -89,6 +101,9 @@ TYPED_TEST_P(lease_contract, a_renewal_by_somebody_else_is_gone_and_extends_noth
 TYPED_TEST_P(lease_contract, a_renewal_of_what_was_never_held_creates_nothing) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     const auto reply = alice.renew(name);
     EXPECT_TRUE(gone(reply));
     EXPECT_EQ(reply.error.code, errc::lost);
@@ -98,6 +113,9 @@ TYPED_TEST_P(lease_contract, a_renewal_of_what_was_never_held_creates_nothing) {
 TYPED_TEST_P(lease_contract, a_renewal_after_expiry_does_not_bring_the_lease_back) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     alice.hold(name, {.ttl = this->short_ttl});
     ASSERT_TRUE(eventually([&] { return bob.inspect(name).holders.empty(); }));
@@ -120,6 +138,9 @@ TYPED_TEST_P(lease_contract, a_renewal_after_release_does_not_bring_the_lease_ba
 TYPED_TEST_P(lease_contract, a_renewal_after_revocation_does_not_bring_the_lease_back) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     const auto token = alice.hold(name);
     ASSERT_TRUE(revoked(bob.revoke(name, alice.owner(), token)));
@@ -130,6 +151,9 @@ TYPED_TEST_P(lease_contract, a_renewal_after_revocation_does_not_bring_the_lease
 TYPED_TEST_P(lease_contract, a_renewal_after_a_takeover_leaves_the_new_holder_alone) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     alice.hold(name, {.ttl = this->short_ttl});
     ASSERT_TRUE(bob.acquire_eventually(name, {.ttl = std::chrono::seconds{15}}));
@@ -202,6 +226,9 @@ TYPED_TEST_P(lease_contract, a_lingering_name_stays_taken_until_the_linger_ends)
 TYPED_TEST_P(lease_contract, a_linger_may_be_longer_than_what_was_left_of_the_lease) {
     const auto name = this->unique("nightly");
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     alice.hold(name, {.ttl = std::chrono::seconds{15}});
     ASSERT_TRUE(released(alice.release(name, {.linger = long_ttl})));
@@ -223,6 +250,9 @@ TYPED_TEST_P(lease_contract, a_lingering_name_can_be_neither_renewed_nor_release
 TYPED_TEST_P(lease_contract, a_lingering_name_is_shown_as_such_and_outlives_its_client) {
     const auto name = this->unique("nightly");
     auto bob = this->join("bob");
+    if (!this->offers_operators(bob)) {
+        return;
+    }
     {
         auto alice = this->join("alice");
         alice.hold(name);
@@ -237,6 +267,9 @@ TYPED_TEST_P(lease_contract, a_lingering_name_is_shown_as_such_and_outlives_its_
 TYPED_TEST_P(lease_contract, a_lingering_name_can_be_revoked) {
     const auto name = this->unique("nightly");
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     const auto token = alice.hold(name);
     ASSERT_TRUE(released(alice.release(name, {.linger = long_ttl})));
@@ -259,6 +292,9 @@ TYPED_TEST_P(lease_contract, the_longest_ttl_the_engine_promises_is_granted) {
 TYPED_TEST_P(lease_contract, a_ttl_that_makes_no_sense_is_refused_and_changes_nothing) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     const auto& promises = alice.store().promises();
     const std::chrono::milliseconds one{1};
     for (const auto ttl : {std::chrono::milliseconds::zero(), -one, promises.minimum_ttl - one,

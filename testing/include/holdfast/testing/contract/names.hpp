@@ -107,6 +107,9 @@ TYPED_TEST_SUITE_P(name_contract);
 
 TYPED_TEST_P(name_contract, awkward_names_are_locked_inspected_and_released_unchanged) {
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     for (const auto& name : this->usable_names(alice)) {
         SCOPED_TRACE(this->quoted(name));
@@ -124,6 +127,9 @@ TYPED_TEST_P(name_contract, awkward_names_are_locked_inspected_and_released_unch
 
 TYPED_TEST_P(name_contract, awkward_names_are_listed_unchanged) {
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     const auto names = this->usable_names(alice);
     for (const auto& name : names) {
         alice.hold(name);
@@ -140,6 +146,12 @@ TYPED_TEST_P(name_contract, awkward_names_are_listed_unchanged) {
 
 TYPED_TEST_P(name_contract, awkward_names_wake_their_waiters) {
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
+    if (!this->offers_watching(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     for (const auto& name : this->usable_names(alice)) {
         SCOPED_TRACE(this->quoted(name));
@@ -171,6 +183,9 @@ TYPED_TEST_P(name_contract, the_longest_name_works) {
     const auto name = start + std::string(this->longest_name - start.size(), 'x');
     const auto neighbour = name.substr(0, name.size() - 1) + "y";
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     alice.hold(name);
     EXPECT_TRUE(busy(bob.acquire(name)));
@@ -182,6 +197,9 @@ TYPED_TEST_P(name_contract, the_longest_name_works) {
 
 TYPED_TEST_P(name_contract, impossible_names_are_refused_by_the_engine_in_few_words) {
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     for (const auto& name : this->impossible_names()) {
         SCOPED_TRACE(this->quoted(name));
         const auto reply = alice.acquire(name);
@@ -220,6 +238,9 @@ TYPED_TEST_P(name_contract, awkward_names_exclude_between_clients) {
 
 TYPED_TEST_P(name_contract, impossible_names_are_refused_by_the_client_in_few_words) {
     client client{this->address()};
+    if (!this->offers_operators(client)) {
+        return;
+    }
     for (const auto& name : this->impossible_names()) {
         SCOPED_TRACE(this->quoted(name));
         try {
@@ -236,11 +257,14 @@ TYPED_TEST_P(name_contract, impossible_names_are_refused_by_the_client_in_few_wo
 TYPED_TEST_P(name_contract, a_store_that_says_who_answers_says_the_same_to_all) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     static_cast<void>(alice.inspect(name));
     static_cast<void>(bob.inspect(name));
-    const auto seen = alice.store().raw().instance(name);
-    EXPECT_EQ(seen.id, bob.store().raw().instance(name).id);
+    const auto seen = alice.store().raw().offers().votes->instance(name);
+    EXPECT_EQ(seen.id, bob.store().raw().offers().votes->instance(name).id);
     if (seen.since) {
         EXPECT_LE(*seen.since, clock::now());
     }

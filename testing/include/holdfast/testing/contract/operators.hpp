@@ -17,6 +17,9 @@ TYPED_TEST_SUITE_P(operator_contract);
 TYPED_TEST_P(operator_contract, a_free_name_has_no_holders) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     const auto info = alice.inspect(name);
     EXPECT_EQ(info.name, name);
     EXPECT_TRUE(info.holders.empty());
@@ -27,6 +30,9 @@ TYPED_TEST_P(operator_contract, a_free_name_has_no_holders) {
 TYPED_TEST_P(operator_contract, a_holder_is_shown_with_its_terms) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     const auto before = std::chrono::system_clock::now();
     const auto token = alice.hold(name);
@@ -51,6 +57,9 @@ TYPED_TEST_P(operator_contract, a_holder_is_shown_with_its_terms) {
 TYPED_TEST_P(operator_contract, a_holder_is_shown_with_its_card) {
     const auto name = this->unique("stock");
     auto alice = this->join("billing worker \"3\" / größe 100%");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     alice.hold(name);
     const auto holders = bob.inspect(name).holders;
@@ -66,6 +75,9 @@ TYPED_TEST_P(operator_contract, a_holder_is_shown_with_its_card) {
 TYPED_TEST_P(operator_contract, a_live_holder_is_never_called_dead) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     alice.hold(name);
     const auto process = bob.inspect(name).holders.at(0).process;
@@ -78,6 +90,9 @@ TYPED_TEST_P(operator_contract, a_live_holder_is_never_called_dead) {
 TYPED_TEST_P(operator_contract, the_start_of_a_hold_does_not_move_with_renewals) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     alice.hold(name);
     const auto since = alice.inspect(name).holders.at(0).since;
     ASSERT_TRUE(renewed(alice.renew(name)));
@@ -87,6 +102,9 @@ TYPED_TEST_P(operator_contract, the_start_of_a_hold_does_not_move_with_renewals)
 
 TYPED_TEST_P(operator_contract, a_list_holds_what_is_taken_under_the_prefix_and_nothing_else) {
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     alice.hold(this->unique("stock:1"));
     alice.hold(this->unique("stock:2"));
     alice.hold(this->unique("stick:3"));
@@ -104,6 +122,9 @@ TYPED_TEST_P(operator_contract, a_list_holds_what_is_taken_under_the_prefix_and_
 
 TYPED_TEST_P(operator_contract, a_prefix_means_itself_and_is_no_pattern) {
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     alice.hold(this->unique("abc"));
     alice.hold(this->unique("a%"));
     alice.hold(this->unique("a_"));
@@ -119,6 +140,9 @@ TYPED_TEST_P(operator_contract, a_prefix_means_itself_and_is_no_pattern) {
 TYPED_TEST_P(operator_contract, a_released_name_is_no_longer_listed_as_taken) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     alice.hold(name);
     ASSERT_TRUE(released(alice.release(name)));
     const auto reply = alice.list(name);
@@ -130,6 +154,9 @@ TYPED_TEST_P(operator_contract, a_released_name_is_no_longer_listed_as_taken) {
 TYPED_TEST_P(operator_contract, an_expired_name_is_no_longer_listed_as_taken) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     alice.hold(name, {.ttl = this->short_ttl});
     EXPECT_TRUE(eventually([&] {
         const auto reply = alice.list(name);
@@ -141,6 +168,9 @@ TYPED_TEST_P(operator_contract, a_long_list_comes_in_pages_with_every_name_once)
     constexpr int total = 250;
     constexpr std::size_t page_size = 100;
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     std::map<std::string, int> seen;
     for (int index = 0; index < total; ++index) {
         const auto name = this->unique("page/" + std::to_string(index));
@@ -174,6 +204,9 @@ TYPED_TEST_P(operator_contract, a_long_list_comes_in_pages_with_every_name_once)
 TYPED_TEST_P(operator_contract, a_revoked_lock_is_free_at_once) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     const auto token = alice.hold(name);
     EXPECT_TRUE(revoked(bob.revoke(name, alice.owner(), token)));
@@ -185,6 +218,9 @@ TYPED_TEST_P(operator_contract, a_revocation_is_remembered_with_its_reason) {
     const auto name = this->unique("stock");
     const std::string reason = "stuck since \"noon\", größe 100%";
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     const auto token = alice.hold(name);
     const auto before = std::chrono::system_clock::now();
@@ -201,6 +237,9 @@ TYPED_TEST_P(operator_contract, a_revocation_is_remembered_with_its_reason) {
 TYPED_TEST_P(operator_contract, a_revocation_is_still_known_when_the_next_holder_is_in) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     const auto token = alice.hold(name);
     ASSERT_TRUE(revoked(bob.revoke(name, alice.owner(), token, "stuck")));
@@ -216,6 +255,9 @@ TYPED_TEST_P(operator_contract, a_revocation_is_still_known_when_the_next_holder
 TYPED_TEST_P(operator_contract, a_revoked_holder_is_told_so_at_its_next_renewal) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     const auto token = alice.hold(name);
     ASSERT_TRUE(revoked(bob.revoke(name, alice.owner(), token, "stuck")));
@@ -228,6 +270,9 @@ TYPED_TEST_P(operator_contract, a_revoked_holder_is_told_so_at_its_next_renewal)
 TYPED_TEST_P(operator_contract, a_revocation_of_another_owner_touches_nothing) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     const auto token = alice.hold(name);
     EXPECT_TRUE(gone(bob.revoke(name, bob.owner(), token)));
@@ -239,6 +284,9 @@ TYPED_TEST_P(operator_contract, a_revocation_of_another_owner_touches_nothing) {
 TYPED_TEST_P(operator_contract, a_revocation_with_another_token_touches_nothing) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     if (!this->offers_tokens(alice)) {
         return;
@@ -254,6 +302,9 @@ TYPED_TEST_P(operator_contract, a_revocation_with_another_token_touches_nothing)
 TYPED_TEST_P(operator_contract, a_revocation_that_comes_after_the_lock_changed_hands_touches_nothing) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     const auto token = alice.hold(name);
     ASSERT_TRUE(released(alice.release(name)));
@@ -265,6 +316,9 @@ TYPED_TEST_P(operator_contract, a_revocation_that_comes_after_the_lock_changed_h
 TYPED_TEST_P(operator_contract, a_revocation_sent_again_is_gone) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     const auto token = alice.hold(name);
     ASSERT_TRUE(revoked(bob.revoke(name, alice.owner(), token)));

@@ -21,6 +21,9 @@ inline constexpr claim_terms reading{.mode = claim_mode::shared};
 TYPED_TEST_P(shared_contract, readers_do_not_exclude_each_other) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     if (!this->offers_shared(alice)) {
         return;
@@ -117,6 +120,9 @@ TYPED_TEST_P(shared_contract, a_reader_that_expires_lets_the_writer_in_and_not_b
 TYPED_TEST_P(shared_contract, a_reader_that_expires_takes_no_other_reader_with_it) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     auto carol = this->join("carol");
     if (!this->offers_shared(alice)) {
@@ -133,6 +139,9 @@ TYPED_TEST_P(shared_contract, a_reader_that_expires_takes_no_other_reader_with_i
 TYPED_TEST_P(shared_contract, one_readers_renewal_does_not_keep_another_reader_alive) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     if (!this->offers_shared(alice)) {
         return;
@@ -161,6 +170,9 @@ TYPED_TEST_P(shared_contract, a_downgraded_writer_keeps_its_token_and_lets_reade
 TYPED_TEST_P(shared_contract, the_only_reader_is_upgraded_with_a_new_token) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     if (!this->offers_shared(alice)) {
         return;
@@ -181,6 +193,9 @@ TYPED_TEST_P(shared_contract, the_only_reader_is_upgraded_with_a_new_token) {
 TYPED_TEST_P(shared_contract, one_of_two_readers_is_not_upgraded_and_keeps_its_share) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     if (!this->offers_shared(alice)) {
         return;
@@ -199,6 +214,9 @@ TYPED_TEST_P(shared_contract, one_of_two_readers_is_not_upgraded_and_keeps_its_s
 TYPED_TEST_P(shared_contract, a_release_takes_what_the_owner_has_whatever_mode_it_names) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     if (!this->offers_shared(alice)) {
         return;
@@ -222,6 +240,9 @@ TYPED_TEST_P(shared_contract, a_release_takes_what_the_owner_has_whatever_mode_i
 TYPED_TEST_P(shared_contract, a_conversion_of_a_claim_that_is_gone_grants_nothing) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     if (!this->offers_shared(alice)) {
         return;
@@ -249,6 +270,9 @@ TYPED_TEST_P(shared_contract, a_conversion_of_a_claim_that_is_gone_grants_nothin
 TYPED_TEST_P(shared_contract, a_conversion_of_a_claim_that_is_there_is_one_like_any_other) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     if (!this->offers_shared(alice)) {
         return;
@@ -269,6 +293,9 @@ TYPED_TEST_P(shared_contract, a_conversion_of_a_claim_that_is_there_is_one_like_
 TYPED_TEST_P(shared_contract, readers_are_shown_one_by_one) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     if (!this->offers_shared(alice)) {
         return;
@@ -290,6 +317,9 @@ TYPED_TEST_P(shared_contract, readers_are_shown_one_by_one) {
 TYPED_TEST_P(shared_contract, revoking_one_reader_leaves_the_others_alone) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     if (!this->offers_shared(alice)) {
         return;

@@ -17,6 +17,9 @@ TYPED_TEST_SUITE_P(waiting_contract);
 TYPED_TEST_P(waiting_contract, a_release_is_heard_within_the_bound) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_watching(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     event_counter hints;
     alice.hold(name);
@@ -30,6 +33,9 @@ TYPED_TEST_P(waiting_contract, every_one_of_many_releases_is_heard) {
     constexpr int rounds = 20;
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_watching(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     event_counter hints;
     const auto watch = bob.watch(name, hints.callback());
@@ -45,6 +51,9 @@ TYPED_TEST_P(waiting_contract, every_one_of_many_releases_is_heard) {
 TYPED_TEST_P(waiting_contract, a_release_by_the_same_client_is_heard_too) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_watching(alice)) {
+        return;
+    }
     event_counter hints;
     alice.hold(name);
     const auto watch = alice.watch(name, hints.callback());
@@ -56,6 +65,12 @@ TYPED_TEST_P(waiting_contract, a_release_by_the_same_client_is_heard_too) {
 TYPED_TEST_P(waiting_contract, a_revocation_is_heard_within_the_bound) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
+    if (!this->offers_watching(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     auto carol = this->join("carol");
     event_counter hints;
@@ -69,6 +84,9 @@ TYPED_TEST_P(waiting_contract, a_revocation_is_heard_within_the_bound) {
 TYPED_TEST_P(waiting_contract, everybody_who_waits_hears_a_release) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_watching(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     auto carol = this->join("carol");
     event_counter first;
@@ -90,6 +108,9 @@ TYPED_TEST_P(waiting_contract, everybody_who_waits_hears_a_release) {
 TYPED_TEST_P(waiting_contract, one_watch_that_ends_leaves_the_others_in_place) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_watching(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     event_counter ended;
     event_counter kept;
@@ -105,6 +126,9 @@ TYPED_TEST_P(waiting_contract, one_watch_that_ends_leaves_the_others_in_place) {
 TYPED_TEST_P(waiting_contract, a_name_can_be_watched_again_after_a_watch_ended) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_watching(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     event_counter hints;
     alice.hold(name);
@@ -123,12 +147,16 @@ TYPED_TEST_P(waiting_contract, no_hint_is_given_from_inside_watch) {
     std::atomic<bool> watching{true};
     std::atomic<bool> called_inside{false};
     auto alice = this->join("alice");
+    if (!this->offers_watching(alice)) {
+        return;
+    }
     const auto caller = std::this_thread::get_id();
-    const auto watch = alice.store().raw().watch(name, lock_kind::mutex, [&, caller] {
-        if (watching && std::this_thread::get_id() == caller) {
-            called_inside = true;
-        }
-    });
+    const auto watch =
+        alice.store().raw().offers().watching->watch(name, lock_kind::mutex, [&, caller] {
+            if (watching && std::this_thread::get_id() == caller) {
+                called_inside = true;
+            }
+        });
     watching = false;
     EXPECT_FALSE(called_inside);
 }
@@ -139,6 +167,9 @@ TYPED_TEST_P(waiting_contract, a_watch_can_be_ended_from_inside_its_own_hint) {
     std::atomic<bool> ready{false};
     event_counter ended;
     auto alice = this->join("alice");
+    if (!this->offers_watching(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     alice.hold(name);
     watch = bob.watch(name, [&, done = ended.callback()] {
@@ -158,6 +189,9 @@ TYPED_TEST_P(waiting_contract, a_hint_may_call_the_engine) {
     bool open{true};
     event_counter grants;
     auto alice = this->join("alice");
+    if (!this->offers_watching(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     alice.hold(name);
     const auto watch = bob.watch(name, [&, owner = bob.owner(), done = grants.callback()] {
@@ -182,6 +216,9 @@ TYPED_TEST_P(waiting_contract, a_hint_may_call_the_engine) {
 TYPED_TEST_P(waiting_contract, an_opening_latch_is_heard_within_the_bound) {
     const auto name = this->unique("gate");
     auto alice = this->join("alice");
+    if (!this->offers_watching(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     if (!this->offers_latches(alice)) {
         return;
@@ -197,6 +234,9 @@ TYPED_TEST_P(waiting_contract, an_opening_latch_is_heard_within_the_bound) {
 TYPED_TEST_P(waiting_contract, a_returned_permit_is_heard_within_the_bound) {
     const auto name = this->unique("slots");
     auto alice = this->join("alice");
+    if (!this->offers_watching(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     if (!this->offers_permits(alice)) {
         return;
@@ -212,6 +252,9 @@ TYPED_TEST_P(waiting_contract, a_returned_permit_is_heard_within_the_bound) {
 TYPED_TEST_P(waiting_contract, the_last_reader_that_leaves_is_heard_within_the_bound) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice", lock_kind::shared_mutex);
+    if (!this->offers_watching(alice)) {
+        return;
+    }
     auto bob = this->join("bob", lock_kind::shared_mutex);
     if (!this->offers_shared(alice)) {
         return;
@@ -227,6 +270,9 @@ TYPED_TEST_P(waiting_contract, the_last_reader_that_leaves_is_heard_within_the_b
 TYPED_TEST_P(waiting_contract, a_downgrade_is_heard_by_readers_who_wait) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice", lock_kind::shared_mutex);
+    if (!this->offers_watching(alice)) {
+        return;
+    }
     auto bob = this->join("bob", lock_kind::shared_mutex);
     if (!this->offers_shared(alice)) {
         return;
@@ -243,6 +289,12 @@ TYPED_TEST_P(waiting_contract, a_downgrade_is_heard_by_readers_who_wait) {
 TYPED_TEST_P(waiting_contract, waiters_are_counted_and_forgotten_or_not_counted_at_all) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
+    if (!this->offers_watching(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     alice.hold(name);
     const auto waiters = [&] { return alice.inspect(name).waiters; };
@@ -260,6 +312,12 @@ TYPED_TEST_P(waiting_contract, waiters_are_counted_and_forgotten_or_not_counted_
 TYPED_TEST_P(waiting_contract, a_release_tells_how_many_others_wait) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
+    if (!this->offers_watching(alice)) {
+        return;
+    }
     auto bob = this->join("bob");
     auto carol = this->join("carol");
     alice.hold(name);
@@ -276,6 +334,12 @@ TYPED_TEST_P(waiting_contract, a_release_tells_how_many_others_wait) {
 TYPED_TEST_P(waiting_contract, the_waiters_of_a_client_that_is_gone_are_forgotten) {
     const auto name = this->unique("stock");
     auto alice = this->join("alice");
+    if (!this->offers_operators(alice)) {
+        return;
+    }
+    if (!this->offers_watching(alice)) {
+        return;
+    }
     alice.hold(name);
     if (!alice.inspect(name).waiters) {
         return;
