@@ -36,10 +36,10 @@ private:
 };
 
 /// The least that an engine may be: it takes, renews and gives back, and has no ability. Grants ttls in
-/// whole tenths of a second.
+/// steps of 50 ms.
 class bare_engine final : public forwarding_engine {
 public:
-    static constexpr std::chrono::milliseconds granularity{100};
+    static constexpr std::chrono::milliseconds granularity{50};
 
     explicit bare_engine(std::unique_ptr<engine> inner)
         : forwarding_engine{std::move(inner)}, promises_{this->inner().promises()} {

@@ -10,6 +10,7 @@
 
 #include <contract/deployments.hpp>
 #include <holdfast/holdfast.hpp>
+#include <holdfast/testing/contract/fixture.hpp>
 #include <holdfast/testing/eventually.hpp>
 #include <runtime/safety_recheck.hpp>
 
@@ -60,7 +61,7 @@ protected:
     /// For locks, whose waiters most stores count.
     template <class Take, class Wait>
     void expect_woken(const std::string& name, const Take& take, const Wait& wait) {
-        expect_woken(take, wait, [&] { return holder_->inspect(name).waiters.value_or(1) >= 1; });
+        expect_woken(take, wait, [&] { return somebody_waits(*holder_, name); });
     }
     [[nodiscard]] static std::string unique(const std::string& name) {
         return name + "-" + owner_id::random_client().client_text();

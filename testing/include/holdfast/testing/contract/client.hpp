@@ -33,7 +33,7 @@ protected:
 
     /// Waits until somebody is heard to wait for `name`; at once where the store cannot tell.
     static void wait_for_a_waiter(client& where, const std::string& name) {
-        EXPECT_TRUE(eventually([&] { return where.inspect(name).waiters.value_or(1) >= 1; }));
+        EXPECT_TRUE(eventually([&] { return somebody_waits(where, name); }));
     }
 };
 TYPED_TEST_SUITE_P(client_contract);

@@ -28,6 +28,18 @@ concept contract_store = std::default_initializable<Store> && requires(Store sto
     { Store::wake_bound } -> std::convertible_to<std::chrono::milliseconds>;
 };
 
+/// Whether somebody is heard to wait for `name`; true where the store cannot tell.
+[[nodiscard]] inline bool somebody_waits(client& where, const std::string& name) {
+    try {
+        return where.inspect(name).waiters.value_or(1) >= 1;
+    } catch (const std::system_error& error) {
+        if (error.code() == errc::guarantee_not_met) {
+            return true;
+        }
+        throw;
+    }
+}
+
 /// Where every contract test starts.
 ///
 /// The rule for what an engine does not promise: it must say so. Asked for a kind of lock that it

@@ -196,7 +196,7 @@ TYPED_TEST_P(lock_type_contract, a_waiting_writer_is_woken_by_the_last_reader) {
     holdfast::shared_mutex yours{second, name};
     auto reader = mine.acquire_shared();
     auto writer = std::async(std::launch::async, [&] { return yours.acquire().token(); });
-    EXPECT_TRUE(eventually([&] { return first.inspect(name).waiters.value_or(1) >= 1; }));
+    EXPECT_TRUE(eventually([&] { return somebody_waits(first, name); }));
     reader.release();
     EXPECT_EQ(writer.wait_for(this->wake_bound), std::future_status::ready);
 }
