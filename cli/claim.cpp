@@ -21,14 +21,14 @@ public:
     template <class Lock>
     [[nodiscard]] std::optional<lease> take(Lock& lock) const {
         if (!wanted_.wait) {
-            return lock.acquire(stop_);
+            return lock.acquire_unless_stopped(stop_);
         }
         const auto left = time_left();
         return left == clock::duration::zero() ? lock.try_acquire() : lock.try_acquire_for(left, stop_);
     }
     [[nodiscard]] std::optional<lease> take_share(shared_mutex& lock) const {
         if (!wanted_.wait) {
-            return lock.acquire_shared(stop_);
+            return lock.acquire_shared_unless_stopped(stop_);
         }
         const auto left = time_left();
         return left == clock::duration::zero() ? lock.try_acquire_shared()
@@ -36,11 +36,10 @@ public:
     }
     [[nodiscard]] std::optional<lease> take_permit(semaphore& lock) const {
         if (!wanted_.wait) {
-            return lock.acquire(stop_);
+            return lock.acquire_unless_stopped(stop_);
         }
         const auto left = time_left();
-        return left == clock::duration::zero() ? lock.try_acquire()
-                                               : lock.try_acquire_for(left, 1, stop_);
+        return left == clock::duration::zero() ? lock.try_acquire() : lock.try_acquire_for(left, stop_);
     }
 
 private:

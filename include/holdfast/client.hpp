@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include <holdfast/engine.hpp>
 #include <holdfast/error.hpp>
+#include <holdfast/guarantees.hpp>
 #include <holdfast/info.hpp>
 #include <holdfast/options.hpp>
 
@@ -18,9 +18,15 @@ namespace holdfast {
 
 struct quorum;
 
+namespace engines {
+class engine;
+struct client_identity;
+}  // namespace engines
+
 namespace detail {
 class session;
-}
+struct access;
+}  // namespace detail
 
 /// A lock that `client::shutdown` could not give back for certain.
 struct unreleased {
@@ -100,10 +106,9 @@ public:
     /// With a `timeout` of zero or less it waits for nothing. The second time it does nothing.
     std::vector<unreleased> shutdown(std::chrono::milliseconds timeout);
 
-    /// For the library.
-    [[nodiscard]] const std::shared_ptr<detail::session>& shared() const noexcept { return session_; }
-
 private:
+    friend struct detail::access;
+
     std::shared_ptr<detail::session> session_;
 };
 

@@ -11,9 +11,24 @@ namespace holdfast {
 ///
 /// Only in stores that promise it; others are refused with `errc::guarantee_not_met`. Everything else
 /// is as with `mutex`; use a name for one of the two only.
-class fair_mutex : public mutex {
+class fair_mutex : private mutex {
 public:
     fair_mutex(client& owner, std::string name, lease_options options = {});
+
+    using mutex::acquire;
+    using mutex::acquire_unless_stopped;
+    using mutex::lock;
+    using mutex::lock_unless_stopped;
+    using mutex::lost;
+    using mutex::name;
+    using mutex::token;
+    using mutex::try_acquire;
+    using mutex::try_acquire_for;
+    using mutex::try_acquire_until;
+    using mutex::try_lock;
+    using mutex::try_lock_for;
+    using mutex::try_lock_until;
+    using mutex::unlock;
 };
 
 }  // namespace holdfast

@@ -61,7 +61,7 @@ public:
     [[nodiscard]] bool try_wait() const { return count() == 0; }
     void wait() const;
     /// False when `stop` was triggered first.
-    [[nodiscard]] bool wait(std::stop_token stop) const;
+    [[nodiscard]] bool wait_unless_stopped(std::stop_token stop) const;
     /// False when it did not open in time.
     template <class Rep, class Period>
     [[nodiscard]] bool wait_for(const std::chrono::duration<Rep, Period>& wait,

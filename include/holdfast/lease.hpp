@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 
 #include <holdfast/clock.hpp>
 #include <holdfast/error.hpp>
+#include <holdfast/info.hpp>
 #include <holdfast/owner.hpp>
 #include <holdfast/token.hpp>
 
@@ -17,7 +19,8 @@ namespace holdfast {
 
 namespace detail {
 class hold;
-}
+struct access;
+}  // namespace detail
 
 enum class release_outcome : std::uint8_t {
     /// The store confirmed it.
@@ -47,8 +50,8 @@ enum class release_outcome : std::uint8_t {
 /// throws `errc::lost`; `release` says `already_lost`. Assigning to a lease gives back what it had.
 /// The end of a thread changes nothing.
 ///
-/// Thread safety: distinct calls on one lease may run at the same time, except `release`, moves and
-/// the destructor.
+/// Thread safety: distinct calls on one lease may run at the same time, except `release`, conversions,
+/// moves and the destructor.
 class [[nodiscard]] lease {
 public:
     /// Empty: not valid, nothing to release.
@@ -91,11 +94,21 @@ public:
     /// store's `maximum_ttl`: throws `errc::invalid_argument`, and the lease is kept.
     release_outcome release_after(std::chrono::milliseconds after);
 
-    /// For the library.
-    explicit lease(std::shared_ptr<detail::hold> hold) noexcept;
-    [[nodiscard]] const std::shared_ptr<detail::hold>& shared() const noexcept { return hold_; }
+    /// A writer's lease of a `shared_mutex` becomes a reader's, with the same token; nobody writes in
+    /// between. A reader's stays one. Empty afterwards. Throws when the lease is lost, or nothing was
+    /// changed, and then stays as it is; one that is of no `shared_mutex` is `errc::invalid_argument`.
+    /// A store that does not answer may keep other readers out until the end.
+    [[nodiscard]] lease downgrade();
+    /// A reader's lease of a `shared_mutex` becomes the writer's, with a new and larger token, if it is
+    /// the only reader. Nothing when others read: this lease then stays as it is. Otherwise as
+    /// `downgrade`.
+    [[nodiscard]] std::optional<lease> try_upgrade();
 
 private:
+    friend struct detail::access;
+    explicit lease(std::shared_ptr<detail::hold> hold) noexcept;
+    [[nodiscard]] failure convert(claim_mode to);
+
     std::shared_ptr<detail::hold> hold_;
 };
 

@@ -58,7 +58,7 @@ public:
 
     void lock();
     /// False when `stop` was triggered first.
-    [[nodiscard]] bool lock(std::stop_token stop);
+    [[nodiscard]] bool lock_unless_stopped(std::stop_token stop);
     /// Asks once, waits for nobody.
     [[nodiscard]] bool try_lock();
     template <class Rep, class Period>
@@ -75,12 +75,18 @@ public:
 
     [[nodiscard]] lease acquire();
     /// Empty when `stop` was triggered first.
-    [[nodiscard]] std::optional<lease> acquire(std::stop_token stop);
+    [[nodiscard]] std::optional<lease> acquire_unless_stopped(std::stop_token stop);
     [[nodiscard]] std::optional<lease> try_acquire();
     template <class Rep, class Period>
     [[nodiscard]] std::optional<lease> try_acquire_for(const std::chrono::duration<Rep, Period>& wait,
                                                        std::stop_token stop = {}) {
         return acquire_until(detail::deadline_after(wait), std::move(stop));
+    }
+    template <class Clock, class Duration>
+    [[nodiscard]] std::optional<lease> try_acquire_until(
+        const std::chrono::time_point<Clock, Duration>& until, std::stop_token stop = {}) {
+        return detail::attempt_until(
+            until, [&](clock::time_point deadline) { return acquire_until(deadline, stop); }, stop);
     }
 
     [[nodiscard]] const std::string& name() const noexcept { return name_; }

@@ -43,7 +43,7 @@ public:
     ~recursive_mutex();
 
     void lock();
-    [[nodiscard]] bool lock(std::stop_token stop);
+    [[nodiscard]] bool lock_unless_stopped(std::stop_token stop);
     [[nodiscard]] bool try_lock();
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& wait) {

@@ -42,20 +42,42 @@ public:
     /// Waits until `permits` of them are free together.
     [[nodiscard]] lease acquire(std::uint32_t permits = 1);
     /// Empty when `stop` was triggered first.
-    [[nodiscard]] std::optional<lease> acquire(std::stop_token stop, std::uint32_t permits = 1);
+    [[nodiscard]] std::optional<lease> acquire_unless_stopped(std::stop_token stop) {
+        return acquire_unless_stopped(1, std::move(stop));
+    }
+    [[nodiscard]] std::optional<lease> acquire_unless_stopped(std::uint32_t permits,
+                                                              std::stop_token stop);
     [[nodiscard]] std::optional<lease> try_acquire(std::uint32_t permits = 1);
     template <class Rep, class Period>
     [[nodiscard]] std::optional<lease> try_acquire_for(const std::chrono::duration<Rep, Period>& wait,
-                                                       std::uint32_t permits = 1,
                                                        std::stop_token stop = {}) {
-        return acquire_until(detail::deadline_after(wait), permits, std::move(stop));
+        return try_acquire_for(1, wait, std::move(stop));
+    }
+    template <class Rep, class Period>
+    [[nodiscard]] std::optional<lease> try_acquire_for(std::uint32_t permits,
+                                                       const std::chrono::duration<Rep, Period>& wait,
+                                                       std::stop_token stop = {}) {
+        return acquire_until(permits, detail::deadline_after(wait), std::move(stop));
+    }
+    template <class Clock, class Duration>
+    [[nodiscard]] std::optional<lease> try_acquire_until(
+        const std::chrono::time_point<Clock, Duration>& until, std::stop_token stop = {}) {
+        return try_acquire_until(1, until, std::move(stop));
+    }
+    template <class Clock, class Duration>
+    [[nodiscard]] std::optional<lease> try_acquire_until(
+        std::uint32_t permits, const std::chrono::time_point<Clock, Duration>& until,
+        std::stop_token stop = {}) {
+        return detail::attempt_until(
+            until, [&](clock::time_point deadline) { return acquire_until(permits, deadline, stop); },
+            stop);
     }
 
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
     [[nodiscard]] std::uint32_t limit() const noexcept { return limit_; }
 
 private:
-    std::optional<lease> acquire_until(clock::time_point deadline, std::uint32_t permits,
+    std::optional<lease> acquire_until(std::uint32_t permits, clock::time_point deadline,
                                        std::stop_token stop);
 
     std::shared_ptr<detail::session> session_;

@@ -25,23 +25,18 @@ class session;
 /// `std::unique_lock` work with it. Every reader has a lease of its own, so a reader that dies does
 /// not keep writers out longer than its ttl.
 ///
-///                  │ free    │ n readers                     │ a writer
-///     lock         │ writer  │ waits                         │ waits
-///     lock_shared  │ reader  │ one more reader               │ waits
-///     downgrade    │ –       │ –                             │ the writer becomes the only reader
-///     try_upgrade  │ –       │ writer if n = 1, else `false` │ –
+///                         │ free    │ n readers                     │ a writer
+///     lock                │ writer  │ waits                         │ waits
+///     lock_shared         │ reader  │ one more reader               │ waits
+///     lease::downgrade    │ –       │ –                             │ the writer becomes the only
+///     reader lease::try_upgrade  │ –       │ writer if n = 1, else nothing │ –
 ///
-/// There is no upgrade that waits: two readers that wait to be the only one would wait forever.
-/// A writer gets a new, larger token; a downgraded writer keeps its token.
+/// Only a lease (`acquire`, `acquire_shared`) can be converted: a `std::unique_lock` could not learn
+/// that it has become a reader. There is no upgrade that waits: two readers that wait to be the only
+/// one would wait forever. A writer gets a new, larger token; a downgraded writer keeps its token.
 ///
-/// Misuse, threads and errors: as with `mutex`, for readers and writers alike. Besides:
-///     a reader that wants to write,    waits for itself
-///     or the other way round
-///     converted without a hold of      aborts, whatever other threads hold: nobody converts a lock
-///     this thread                      that another thread relies on
-///     released by another thread       the conversion throws `errc::lost`; the lock is given back
-///     during its conversion
-///     converted by two threads         cannot happen: a hold belongs to the thread that locked
+/// Misuse, threads and errors: as with `mutex`, for readers and writers alike. A reader that wants to
+/// write, or the other way round, waits for itself.
 class shared_mutex {
 public:
     shared_mutex(client& owner, std::string name, lease_options options = {},
@@ -51,7 +46,7 @@ public:
     ~shared_mutex();
 
     void lock();
-    [[nodiscard]] bool lock(std::stop_token stop);
+    [[nodiscard]] bool lock_unless_stopped(std::stop_token stop);
     [[nodiscard]] bool try_lock();
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& wait) {
@@ -65,7 +60,7 @@ public:
     void unlock() noexcept;
 
     void lock_shared();
-    [[nodiscard]] bool lock_shared(std::stop_token stop);
+    [[nodiscard]] bool lock_shared_unless_stopped(std::stop_token stop);
     [[nodiscard]] bool try_lock_shared();
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_shared_for(const std::chrono::duration<Rep, Period>& wait) {
@@ -78,29 +73,34 @@ public:
     }
     void unlock_shared() noexcept;
 
-    /// The writer (this thread's `lock`) becomes a reader; call `unlock_shared` at the end. Nobody
-    /// writes in between. Throws when the hold is lost, or nothing was changed. A store that does not
-    /// answer may keep other readers out until the end.
-    void downgrade();
-    /// The reader (this thread's `lock_shared`) becomes the writer if it is the only reader; then call
-    /// `unlock` at the end. Throws when the hold is lost.
-    [[nodiscard]] bool try_upgrade();
-
     [[nodiscard]] lease acquire();
-    [[nodiscard]] std::optional<lease> acquire(std::stop_token stop);
+    [[nodiscard]] std::optional<lease> acquire_unless_stopped(std::stop_token stop);
     [[nodiscard]] std::optional<lease> try_acquire();
     template <class Rep, class Period>
     [[nodiscard]] std::optional<lease> try_acquire_for(const std::chrono::duration<Rep, Period>& wait,
                                                        std::stop_token stop = {}) {
         return acquire_until(detail::deadline_after(wait), std::move(stop));
     }
+    template <class Clock, class Duration>
+    [[nodiscard]] std::optional<lease> try_acquire_until(
+        const std::chrono::time_point<Clock, Duration>& until, std::stop_token stop = {}) {
+        return detail::attempt_until(
+            until, [&](clock::time_point deadline) { return acquire_until(deadline, stop); }, stop);
+    }
     [[nodiscard]] lease acquire_shared();
-    [[nodiscard]] std::optional<lease> acquire_shared(std::stop_token stop);
+    [[nodiscard]] std::optional<lease> acquire_shared_unless_stopped(std::stop_token stop);
     [[nodiscard]] std::optional<lease> try_acquire_shared();
     template <class Rep, class Period>
     [[nodiscard]] std::optional<lease> try_acquire_shared_for(
         const std::chrono::duration<Rep, Period>& wait, std::stop_token stop = {}) {
         return acquire_shared_until(detail::deadline_after(wait), std::move(stop));
+    }
+    template <class Clock, class Duration>
+    [[nodiscard]] std::optional<lease> try_acquire_shared_until(
+        const std::chrono::time_point<Clock, Duration>& until, std::stop_token stop = {}) {
+        return detail::attempt_until(
+            until, [&](clock::time_point deadline) { return acquire_shared_until(deadline, stop); },
+            stop);
     }
 
     [[nodiscard]] const std::string& name() const noexcept { return name_; }

@@ -3,7 +3,7 @@
 #include <api/request.hpp>
 #include <core/duration_text.hpp>
 #include <core/names.hpp>
-#include <holdfast/client.hpp>
+#include <holdfast/detail/access.hpp>
 
 #include <utility>
 
@@ -38,7 +38,8 @@ engines::latch_reply ask(detail::session& where, engines::latch_request request)
 
 }  // namespace
 
-latch::latch(client& owner, std::string name) : session_{owner.shared()}, name_{std::move(name)} {
+latch::latch(client& owner, std::string name)
+    : session_{detail::access::session_of(owner)}, name_{std::move(name)} {
     if (name_.empty()) {
         failure{errc::invalid_name, "a latch needs a name; this one is empty"}.raise(
             "on " + session_->address());
@@ -83,10 +84,10 @@ std::uint32_t latch::count() const {
 }
 
 void latch::wait() const {
-    static_cast<void>(wait(std::stop_token{}));
+    static_cast<void>(wait_unless_stopped({}));
 }
 
-bool latch::wait(std::stop_token stop) const {
+bool latch::wait_unless_stopped(std::stop_token stop) const {
     return wait_until(clock::now() + detail::longest_wait, std::move(stop));
 }
 

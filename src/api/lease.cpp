@@ -169,6 +169,31 @@ void lease::check() const {
     }
 }
 
+/// No error: converted. `errc::busy`: other readers are there.
+failure lease::convert(claim_mode to) {
+    check();
+    const auto lock = detail::describe(*hold_->from(), hold_->name());
+    if (hold_->kind() != lock_kind::shared_mutex && hold_->kind() != lock_kind::mixed_mutex) {
+        failure{errc::invalid_argument, "only a lease of a shared_mutex can be converted"}.raise(lock);
+    }
+    auto wrong = hold_->mode() == to ? failure{} : hold_->from()->convert(*hold_, to);
+    if (wrong && wrong.code != errc::busy) {
+        wrong.raise(lock);
+    }
+    return wrong;
+}
+
+lease lease::downgrade() {
+    if (const auto wrong = convert(claim_mode::shared)) {
+        wrong.raise(detail::describe(*hold_->from(), hold_->name()));
+    }
+    return std::move(*this);
+}
+
+std::optional<lease> lease::try_upgrade() {
+    return convert(claim_mode::exclusive) ? std::nullopt : std::optional{std::move(*this)};
+}
+
 release_outcome lease::release() noexcept {
     return current(hold_) != nullptr ? give_back(hold_, {}) : release_outcome::already_lost;
 }

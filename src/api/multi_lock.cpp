@@ -2,7 +2,7 @@
 
 #include <api/joint_request.hpp>
 #include <core/joint_acquisition.hpp>
-#include <holdfast/client.hpp>
+#include <holdfast/detail/access.hpp>
 
 #include <utility>
 
@@ -43,7 +43,7 @@ using detail::joint_target;
     std::vector<joint_target> targets;
     targets.reserve(names.size());
     for (auto& name : names) {
-        targets.push_back({store.shared(), std::move(name)});
+        targets.push_back({detail::access::session_of(store), std::move(name)});
     }
     return targets;
 }
@@ -52,7 +52,7 @@ using detail::joint_target;
     std::vector<joint_target> targets;
     targets.reserve(members.size());
     for (const auto& one : members) {
-        targets.push_back({one.store.shared(), one.name});
+        targets.push_back({detail::access::session_of(one.store), one.name});
     }
     return targets;
 }
@@ -83,7 +83,7 @@ void multi_lock::lock() {
     locked(detail::take_all(targets_, options_, patience::unlimited()));
 }
 
-bool multi_lock::lock(std::stop_token stop) {
+bool multi_lock::lock_unless_stopped(std::stop_token stop) {
     return locked(detail::take_all(targets_, options_, patience::unlimited(), stop));
 }
 
@@ -107,7 +107,7 @@ multi_lease multi_lock::acquire() {
     return multi_lease{detail::take_all(targets_, options_, patience::unlimited())};
 }
 
-std::optional<multi_lease> multi_lock::acquire(std::stop_token stop) {
+std::optional<multi_lease> multi_lock::acquire_unless_stopped(std::stop_token stop) {
     return to_lease(detail::take_all(targets_, options_, patience::unlimited(), stop));
 }
 

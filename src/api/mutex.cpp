@@ -3,7 +3,7 @@
 #include <holdfast/fair_mutex.hpp>
 
 #include <api/request.hpp>
-#include <holdfast/client.hpp>
+#include <holdfast/detail/access.hpp>
 
 #include <utility>
 
@@ -23,7 +23,10 @@ mutex::mutex(client& owner, std::string name, lease_options options)
     : mutex{owner, std::move(name), options, lock_kind::mutex} {}
 
 mutex::mutex(client& owner, std::string name, lease_options options, lock_kind kind)
-    : session_{owner.shared()}, name_{std::move(name)}, options_{options}, kind_{kind} {
+    : session_{detail::access::session_of(owner)},
+      name_{std::move(name)},
+      options_{options},
+      kind_{kind} {
     detail::check(*session_, name_, options_);
 }
 
@@ -33,7 +36,7 @@ void mutex::lock() {
     holds_.add(detail::take(session_, name_, options_, claim_of(kind_), patience::unlimited()));
 }
 
-bool mutex::lock(std::stop_token stop) {
+bool mutex::lock_unless_stopped(std::stop_token stop) {
     auto taken = detail::take(session_, name_, options_, claim_of(kind_), patience::unlimited(), stop);
     return taken && (holds_.add(std::move(taken)), true);
 }
@@ -58,10 +61,11 @@ void mutex::unlock() noexcept {
 }
 
 lease mutex::acquire() {
-    return lease{detail::take(session_, name_, options_, claim_of(kind_), patience::unlimited())};
+    return detail::access::lease_of(
+        detail::take(session_, name_, options_, claim_of(kind_), patience::unlimited()));
 }
 
-std::optional<lease> mutex::acquire(std::stop_token stop) {
+std::optional<lease> mutex::acquire_unless_stopped(std::stop_token stop) {
     return detail::to_lease(
         detail::take(session_, name_, options_, claim_of(kind_), patience::unlimited(), stop));
 }
@@ -92,7 +96,7 @@ fencing_token mutex::token() const noexcept {
 
 fair_mutex::fair_mutex(client& owner, std::string name, lease_options options)
     : mutex{owner, std::move(name), options, lock_kind::fair_mutex} {
-    const auto& store = *owner.shared();
+    const auto& store = *detail::access::session_of(owner);
     if (!store.promises().fair) {
         failure{errc::guarantee_not_met,
                 "this store keeps no line of waiters; only Redis does, and no quorum: use a mutex here"}

@@ -1,7 +1,7 @@
 #include <holdfast/recursive_mutex.hpp>
 
 #include <api/request.hpp>
-#include <holdfast/client.hpp>
+#include <holdfast/detail/access.hpp>
 #include <runtime/recursion.hpp>
 
 #include <utility>
@@ -11,7 +11,7 @@ namespace holdfast {
 using detail::patience;
 
 recursive_mutex::recursive_mutex(client& owner, std::string name, lease_options options)
-    : session_{owner.shared()}, name_{std::move(name)}, options_{options} {
+    : session_{detail::access::session_of(owner)}, name_{std::move(name)}, options_{options} {
     detail::check(*session_, name_, options_);
 }
 
@@ -45,7 +45,7 @@ void recursive_mutex::lock() {
     }
 }
 
-bool recursive_mutex::lock(std::stop_token stop) {
+bool recursive_mutex::lock_unless_stopped(std::stop_token stop) {
     return enter_again() ||
            entered(detail::take(session_, name_, options_, {}, patience::unlimited(), stop));
 }

@@ -2,6 +2,7 @@
 
 #include <core/names.hpp>
 #include <core/terms.hpp>
+#include <holdfast/detail/access.hpp>
 
 #include <cstdio>
 #include <cstdlib>
@@ -66,7 +67,7 @@ std::shared_ptr<hold> take(const std::shared_ptr<session>& from, const std::stri
 }
 
 std::optional<lease> to_lease(std::shared_ptr<hold> taken) {
-    return taken ? std::optional<lease>{std::in_place, std::move(taken)} : std::nullopt;
+    return taken ? std::optional{access::lease_of(std::move(taken))} : std::nullopt;
 }
 
 void programming_error(const char* what) noexcept {

@@ -113,7 +113,7 @@ private:
     [[nodiscard]] std::optional<lease> wait_for(std::size_t index) {
         auto& lock = *stock_.locks_[index];
         if (unseen_.size() == 1 && !until_) {
-            return lock.acquire(stop_);
+            return lock.acquire_unless_stopped(stop_);
         }
         const clock::time_point turn_ends = clock::now() + turn;
         const auto until =

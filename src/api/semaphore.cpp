@@ -1,7 +1,7 @@
 #include <holdfast/semaphore.hpp>
 
 #include <api/request.hpp>
-#include <holdfast/client.hpp>
+#include <holdfast/detail/access.hpp>
 
 #include <utility>
 
@@ -24,7 +24,10 @@ namespace {
 }  // namespace
 
 semaphore::semaphore(client& owner, std::string name, std::uint32_t limit, lease_options options)
-    : session_{owner.shared()}, name_{std::move(name)}, limit_{limit}, options_{options} {
+    : session_{detail::access::session_of(owner)},
+      name_{std::move(name)},
+      limit_{limit},
+      options_{options} {
     detail::check(*session_, name_, options_);
     if (limit_ == 0) {
         failure{errc::invalid_argument, "a semaphore needs at least one permit"}.raise(
@@ -40,11 +43,11 @@ semaphore::semaphore(client& owner, std::string name, std::uint32_t limit, lease
 semaphore::~semaphore() = default;
 
 lease semaphore::acquire(std::uint32_t permits) {
-    return lease{detail::take(session_, name_, options_, permit(*session_, name_, permits, limit_),
-                              patience::unlimited())};
+    return detail::access::lease_of(detail::take(
+        session_, name_, options_, permit(*session_, name_, permits, limit_), patience::unlimited()));
 }
 
-std::optional<lease> semaphore::acquire(std::stop_token stop, std::uint32_t permits) {
+std::optional<lease> semaphore::acquire_unless_stopped(std::uint32_t permits, std::stop_token stop) {
     return detail::to_lease(detail::take(session_, name_, options_,
                                          permit(*session_, name_, permits, limit_),
                                          patience::unlimited(), stop));
@@ -55,7 +58,7 @@ std::optional<lease> semaphore::try_acquire(std::uint32_t permits) {
                                          permit(*session_, name_, permits, limit_), patience::none()));
 }
 
-std::optional<lease> semaphore::acquire_until(clock::time_point deadline, std::uint32_t permits,
+std::optional<lease> semaphore::acquire_until(std::uint32_t permits, clock::time_point deadline,
                                               std::stop_token stop) {
     return detail::to_lease(detail::take(session_, name_, options_,
                                          permit(*session_, name_, permits, limit_),

@@ -1,7 +1,7 @@
 #include <holdfast/shared_mutex.hpp>
 
 #include <api/request.hpp>
-#include <holdfast/client.hpp>
+#include <holdfast/detail/access.hpp>
 
 #include <utility>
 
@@ -27,19 +27,10 @@ bool keep(detail::facade_holds& where, std::shared_ptr<detail::hold> taken) {
     return true;
 }
 
-/// The hold is of the other mode now, unless another thread has released it meanwhile.
-void move_converted(const std::shared_ptr<detail::hold>& taken, detail::facade_holds& from,
-                    detail::facade_holds& to, const std::string& lock) {
-    if (!from.take(taken)) {
-        failure{errc::lost, "another thread released it during its conversion"}.raise(lock);
-    }
-    to.add(taken);
-}
-
 }  // namespace
 
 shared_mutex::shared_mutex(client& owner, std::string name, lease_options options, other_kinds others)
-    : session_{owner.shared()},
+    : session_{detail::access::session_of(owner)},
       name_{std::move(name)},
       options_{options},
       kind_{others == other_kinds::wait ? lock_kind::mixed_mutex : lock_kind::shared_mutex} {
@@ -56,7 +47,7 @@ void shared_mutex::lock() {
     keep(writers_, detail::take(session_, name_, options_, writing(kind_), patience::unlimited()));
 }
 
-bool shared_mutex::lock(std::stop_token stop) {
+bool shared_mutex::lock_unless_stopped(std::stop_token stop) {
     return keep(writers_,
                 detail::take(session_, name_, options_, writing(kind_), patience::unlimited(), stop));
 }
@@ -82,7 +73,7 @@ void shared_mutex::lock_shared() {
     keep(readers_, detail::take(session_, name_, options_, reading(kind_), patience::unlimited()));
 }
 
-bool shared_mutex::lock_shared(std::stop_token stop) {
+bool shared_mutex::lock_shared_unless_stopped(std::stop_token stop) {
     return keep(readers_,
                 detail::take(session_, name_, options_, reading(kind_), patience::unlimited(), stop));
 }
@@ -104,38 +95,12 @@ void shared_mutex::unlock_shared() noexcept {
     session_->release(*taken, {});
 }
 
-void shared_mutex::downgrade() {
-    const auto taken = writers_.own();
-    if (!taken) {
-        detail::programming_error("shared_mutex::downgrade without a lock of this thread");
-    }
-    if (const auto wrong = session_->convert(*taken, claim_mode::shared)) {
-        wrong.raise(detail::describe(*session_, name_));
-    }
-    move_converted(taken, writers_, readers_, detail::describe(*session_, name_));
-}
-
-bool shared_mutex::try_upgrade() {
-    const auto taken = readers_.own();
-    if (!taken) {
-        detail::programming_error("shared_mutex::try_upgrade without a lock of this thread");
-    }
-    const auto wrong = session_->convert(*taken, claim_mode::exclusive);
-    if (wrong.code == errc::busy) {
-        return false;
-    }
-    if (wrong) {
-        wrong.raise(detail::describe(*session_, name_));
-    }
-    move_converted(taken, readers_, writers_, detail::describe(*session_, name_));
-    return true;
-}
-
 lease shared_mutex::acquire() {
-    return lease{detail::take(session_, name_, options_, writing(kind_), patience::unlimited())};
+    return detail::access::lease_of(
+        detail::take(session_, name_, options_, writing(kind_), patience::unlimited()));
 }
 
-std::optional<lease> shared_mutex::acquire(std::stop_token stop) {
+std::optional<lease> shared_mutex::acquire_unless_stopped(std::stop_token stop) {
     return detail::to_lease(
         detail::take(session_, name_, options_, writing(kind_), patience::unlimited(), stop));
 }
@@ -150,10 +115,11 @@ std::optional<lease> shared_mutex::acquire_until(clock::time_point deadline, std
 }
 
 lease shared_mutex::acquire_shared() {
-    return lease{detail::take(session_, name_, options_, reading(kind_), patience::unlimited())};
+    return detail::access::lease_of(
+        detail::take(session_, name_, options_, reading(kind_), patience::unlimited()));
 }
 
-std::optional<lease> shared_mutex::acquire_shared(std::stop_token stop) {
+std::optional<lease> shared_mutex::acquire_shared_unless_stopped(std::stop_token stop) {
     return detail::to_lease(
         detail::take(session_, name_, options_, reading(kind_), patience::unlimited(), stop));
 }

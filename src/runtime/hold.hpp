@@ -7,6 +7,7 @@
 
 #include <holdfast/clock.hpp>
 #include <holdfast/error.hpp>
+#include <holdfast/info.hpp>
 #include <holdfast/owner.hpp>
 #include <holdfast/token.hpp>
 #include <threading/primitives.hpp>
@@ -24,13 +25,15 @@ class hold {
 public:
     hold(std::shared_ptr<session> from, std::uint64_t number, std::shared_ptr<const std::string> name,
          std::int64_t sequence, fencing_token token, clock::time_point valid_until,
-         clock::duration jeopardy, clock::time_point longest) noexcept
+         clock::duration jeopardy, clock::time_point longest, lock_kind kind, claim_mode mode) noexcept
         : session_{std::move(from)},
           number_{number},
           name_{std::move(name)},
           sequence_{sequence},
           jeopardy_{jeopardy},
           longest_{longest},
+          kind_{kind},
+          mode_{mode},
           token_{token.value},
           valid_until_{valid_until} {}
     hold(const hold&) = delete;
@@ -59,11 +62,16 @@ public:
     [[nodiscard]] clock::duration jeopardy() const noexcept { return jeopardy_; }
     [[nodiscard]] std::stop_token lost() const noexcept;
 
+    [[nodiscard]] lock_kind kind() const noexcept { return kind_; }
+    [[nodiscard]] claim_mode mode() const noexcept { return mode_; }
+
     /// Whether it was released.
     [[nodiscard]] bool given_back() const noexcept { return given_back_; }
 
     // For the session.
     void set_given_back() noexcept { given_back_ = true; }
+    /// It was converted.
+    void set_mode(claim_mode mode) noexcept { mode_ = mode; }
     void set_token(fencing_token token) noexcept {
         token_.store(token.value, std::memory_order_relaxed);
     }
@@ -87,6 +95,8 @@ private:
     std::int64_t sequence_;
     clock::duration jeopardy_;
     clock::time_point longest_;
+    lock_kind kind_;
+    claim_mode mode_;
     threading::atomic<std::uint64_t> token_;
     threading::atomic<clock::time_point> valid_until_;
     threading::atomic<errc> loss_{};

@@ -212,9 +212,9 @@ void session::complete(core::finish_acquire& what, aftermath& rest) {
     if (!mine->error) {
         const auto& how = mine->asked->how;
         auto& place = holds_[what.id];
-        mine->taken = std::make_shared<hold>(shared_from_this(), what.id, std::move(what.name),
-                                             what.owner.sequence, what.token, what.valid_until,
-                                             how.jeopardy, what.longest);
+        mine->taken = std::make_shared<hold>(
+            shared_from_this(), what.id, std::move(what.name), what.owner.sequence, what.token,
+            what.valid_until, how.jeopardy, what.longest, mine->asked->kind, mine->asked->mode);
         place = {mine->taken.get(), mine->taken};
     }
     finish(mine, rest);
@@ -420,6 +420,7 @@ failure session::convert(hold& which, claim_mode to) {
     wait(mine);
     if (!mine->error) {
         which.set_token(mine->token);
+        which.set_mode(to);
     } else if (const auto why = which.loss(); mine->error.code == errc::lost && why != errc{}) {
         const auto told = which.loss_detail();
         return {why, told.empty() ? mine->error.detail : told};

@@ -38,11 +38,11 @@ struct blocking_call {
     return {
         {"mutex::lock",
          [](client& c, const limits& l) {
-             return mutex{c, "x"}.lock(l.stop);
+             return mutex{c, "x"}.lock_unless_stopped(l.stop);
          }},
         {"mutex::acquire",
          [](client& c, const limits& l) {
-             return mutex{c, "x"}.acquire(l.stop).has_value();
+             return mutex{c, "x"}.acquire_unless_stopped(l.stop).has_value();
          }},
         {"mutex::try_acquire_for",
          [](client& c, const limits& l) {
@@ -50,23 +50,23 @@ struct blocking_call {
          }},
         {"recursive_mutex::lock",
          [](client& c, const limits& l) {
-             return recursive_mutex{c, "x"}.lock(l.stop);
+             return recursive_mutex{c, "x"}.lock_unless_stopped(l.stop);
          }},
         {"shared_mutex::lock",
          [](client& c, const limits& l) {
-             return shared_mutex{c, "x"}.lock(l.stop);
+             return shared_mutex{c, "x"}.lock_unless_stopped(l.stop);
          }},
         {"shared_mutex::lock_shared",
          [](client& c, const limits& l) {
-             return shared_mutex{c, "x"}.lock_shared(l.stop);
+             return shared_mutex{c, "x"}.lock_shared_unless_stopped(l.stop);
          }},
         {"shared_mutex::acquire",
          [](client& c, const limits& l) {
-             return shared_mutex{c, "x"}.acquire(l.stop).has_value();
+             return shared_mutex{c, "x"}.acquire_unless_stopped(l.stop).has_value();
          }},
         {"shared_mutex::acquire_shared",
          [](client& c, const limits& l) {
-             return shared_mutex{c, "x"}.acquire_shared(l.stop).has_value();
+             return shared_mutex{c, "x"}.acquire_shared_unless_stopped(l.stop).has_value();
          }},
         {"shared_mutex::try_acquire_for",
          [](client& c, const limits& l) {
@@ -76,21 +76,41 @@ struct blocking_call {
          [](client& c, const limits& l) {
              return shared_mutex{c, "x"}.try_acquire_shared_for(l.time, l.stop).has_value();
          }},
+        {"mutex::try_acquire_until",
+         [](client& c, const limits& l) {
+             return mutex{c, "x"}.try_acquire_until(clock::now() + l.time, l.stop).has_value();
+         }},
+        {"shared_mutex::try_acquire_shared_until",
+         [](client& c, const limits& l) {
+             return shared_mutex{c, "x"}
+                 .try_acquire_shared_until(clock::now() + l.time, l.stop)
+                 .has_value();
+         }},
+        {"semaphore::try_acquire_until",
+         [](client& c, const limits& l) {
+             return semaphore{c, "x", 2}.try_acquire_until(clock::now() + l.time, l.stop).has_value();
+         }},
+        {"multi_lock::try_acquire_until",
+         [](client& c, const limits& l) {
+             return multi_lock{c, {"x", "y"}}
+                 .try_acquire_until(clock::now() + l.time, l.stop)
+                 .has_value();
+         }},
         {"semaphore::acquire",
          [](client& c, const limits& l) {
-             return semaphore{c, "x", 2}.acquire(l.stop).has_value();
+             return semaphore{c, "x", 2}.acquire_unless_stopped(l.stop).has_value();
          }},
         {"semaphore::try_acquire_for",
          [](client& c, const limits& l) {
-             return semaphore{c, "x", 2}.try_acquire_for(l.time, 1, l.stop).has_value();
+             return semaphore{c, "x", 2}.try_acquire_for(l.time, l.stop).has_value();
          }},
         {"multi_lock::lock",
          [](client& c, const limits& l) {
-             return multi_lock{c, {"x", "y"}}.lock(l.stop);
+             return multi_lock{c, {"x", "y"}}.lock_unless_stopped(l.stop);
          }},
         {"multi_lock::acquire",
          [](client& c, const limits& l) {
-             return multi_lock{c, {"x", "y"}}.acquire(l.stop).has_value();
+             return multi_lock{c, {"x", "y"}}.acquire_unless_stopped(l.stop).has_value();
          }},
         {"multi_lock::try_acquire_for",
          [](client& c, const limits& l) {
@@ -98,7 +118,7 @@ struct blocking_call {
          }},
         {"latch::wait",
          [](client& c, const limits& l) {
-             return latch{c, "x"}.wait(l.stop);
+             return latch{c, "x"}.wait_unless_stopped(l.stop);
          }},
         {"latch::wait_for",
          [](client& c, const limits& l) {

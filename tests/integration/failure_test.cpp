@@ -146,7 +146,7 @@ TEST_F(failure_test, the_next_holder_is_not_disturbed_by_a_release_that_comes_la
 TEST_F(failure_test, a_cancelled_acquisition_ends_before_its_answer_comes) {
     plan_->delay_replies_of_next(call_kind::acquire);
     std::stop_source stop;
-    auto waiter = in_background([&] { return stock_.acquire(stop.get_token()); });
+    auto waiter = in_background([&] { return stock_.acquire_unless_stopped(stop.get_token()); });
     ASSERT_TRUE(plan_->wait_until_held(1, patience));
     stop.request_stop();
     EXPECT_TRUE(gets_done(waiter));
@@ -158,7 +158,7 @@ TEST_F(failure_test, a_cancelled_acquisition_ends_before_its_answer_comes) {
 TEST_F(failure_test, a_cancelled_acquisition_leaves_nothing_behind_once_its_answer_has_come) {
     plan_->delay_replies_of_next(call_kind::acquire);
     std::stop_source stop;
-    auto waiter = in_background([&] { return stock_.acquire(stop.get_token()); });
+    auto waiter = in_background([&] { return stock_.acquire_unless_stopped(stop.get_token()); });
     ASSERT_TRUE(plan_->wait_until_held(1, patience));
     stop.request_stop();
     EXPECT_FALSE(waiter.get().has_value());
@@ -170,7 +170,7 @@ TEST_F(failure_test, a_cancelled_acquisition_leaves_nothing_behind_once_its_answ
 TEST_F(failure_test, the_grant_of_a_cancelled_acquisition_is_used_by_the_next_in_the_queue) {
     plan_->delay_replies_of_next(call_kind::acquire);
     std::stop_source stop;
-    auto leaver = in_background([&] { return stock_.acquire(stop.get_token()); });
+    auto leaver = in_background([&] { return stock_.acquire_unless_stopped(stop.get_token()); });
     ASSERT_TRUE(plan_->wait_until_held(1, patience));
     auto stayer = in_background([&] { return stock_.acquire(); });
     ASSERT_TRUE(events_->wait_for(event_kind::contended));
@@ -184,7 +184,7 @@ TEST_F(failure_test, the_grant_of_a_cancelled_acquisition_is_used_by_the_next_in
 TEST_F(failure_test, a_wait_cancelled_before_it_began_asks_for_nothing) {
     std::stop_source stop;
     stop.request_stop();
-    EXPECT_FALSE(stock_.acquire(stop.get_token()).has_value());
+    EXPECT_FALSE(stock_.acquire_unless_stopped(stop.get_token()).has_value());
     EXPECT_EQ(plan_->calls(call_kind::acquire), 0U);
 }
 

@@ -93,7 +93,7 @@ TEST_F(latch_test, waiting_ends_by_its_deadline) {
 TEST_F(latch_test, waiting_can_be_cancelled) {
     ASSERT_TRUE(near_.try_set(1));
     std::stop_source stop;
-    auto waiter = in_background([&] { return near_.wait(stop.get_token()); });
+    auto waiter = in_background([&] { return near_.wait_unless_stopped(stop.get_token()); });
     ASSERT_TRUE(somebody_waits());
     const stopwatch watch;
     stop.request_stop();
@@ -105,7 +105,7 @@ TEST_F(latch_test, a_wait_that_was_cancelled_before_it_began_ends_at_once) {
     ASSERT_TRUE(near_.try_set(1));
     std::stop_source stop;
     stop.request_stop();
-    EXPECT_FALSE(near_.wait(stop.get_token()));
+    EXPECT_FALSE(near_.wait_unless_stopped(stop.get_token()));
     EXPECT_FALSE(near_.wait_for(1h, stop.get_token()));
 }
 

@@ -72,7 +72,8 @@ TEST_F(leaving_test, a_stopped_call_says_so_and_does_not_throw_although_the_stor
     client store{slow_client(very_long)};
     mutex lock{store, "x"};
     std::stop_source stop;
-    auto result = in_background([&] { return error_of([&] { return lock.lock(stop.get_token()); }); });
+    auto result = in_background(
+        [&] { return error_of([&] { return lock.lock_unless_stopped(stop.get_token()); }); });
     ASSERT_TRUE(is_asking(store));
     stop.request_stop();
     EXPECT_EQ(result.get(), std::error_code{});
@@ -112,7 +113,8 @@ TEST_F(leaving_early_test,
     mutex lock{store, "x"};
     std::stop_source stop;
     plan_->delay_next(call_kind::acquire);
-    auto result = in_background([&] { return lock.acquire(stop.get_token()).has_value(); });
+    auto result =
+        in_background([&] { return lock.acquire_unless_stopped(stop.get_token()).has_value(); });
     ASSERT_TRUE(plan_->wait_until_held(1, patience));
     stop.request_stop();
     EXPECT_FALSE(result.get());
@@ -152,7 +154,7 @@ TEST_F(leaving_early_test, a_stop_that_comes_with_the_grant_leaves_no_lock_behin
     for (int round = 0; round < 200; ++round) {
         std::stop_source stop;
         auto stopper = in_background([&] { stop.request_stop(); });
-        if (auto held = lock.acquire(stop.get_token())) {
+        if (auto held = lock.acquire_unless_stopped(stop.get_token())) {
             EXPECT_TRUE(*held);
             held->release();
         }

@@ -52,13 +52,6 @@ template <class Lock>
              lock.lock_shared();
          },
          {}},
-        {"shared_mutex, upgraded",
-         [](client& store) {
-             shared_mutex lock{store, "x"};
-             lock.lock_shared();
-             ASSERT_TRUE(lock.try_upgrade());
-         },
-         {}},
         {"multi_lock",
          [](client& store) {
              multi_lock lock{store, {"x", "y"}};
@@ -360,66 +353,6 @@ TEST_F(misuse_death_test, a_recursive_mutex_is_unlocked_by_its_own_thread_only) 
             std::jthread{[&] { nested.unlock(); }}.join();
         },
         "has not locked it");
-}
-
-TEST_F(misuse_death_test, converting_what_is_not_held_aborts) {
-    GTEST_FLAG_SET(death_test_style, "threadsafe");
-    shared_mutex catalogue{client_, "x"};
-    EXPECT_DEATH(catalogue.downgrade(), "downgrade without a lock of this thread");
-    EXPECT_DEATH(static_cast<void>(catalogue.try_upgrade()),
-                 "try_upgrade without a lock of this thread");
-}
-
-/// The other thread would go on as if it were still alone, or still one of several.
-TEST_F(misuse_death_test, converting_what_another_thread_holds_aborts) {
-    GTEST_FLAG_SET(death_test_style, "threadsafe");
-    shared_mutex catalogue{client_, "x"};
-    EXPECT_DEATH(
-        {
-            std::jthread{[&] { catalogue.lock(); }}.join();
-            catalogue.downgrade();
-        },
-        "downgrade without a lock of this thread");
-    EXPECT_DEATH(
-        {
-            std::jthread{[&] { catalogue.lock_shared(); }}.join();
-            static_cast<void>(catalogue.try_upgrade());
-        },
-        "try_upgrade without a lock of this thread");
-}
-
-TEST_F(misuse_test, a_thread_converts_its_own_hold_and_no_other) {
-    shared_mutex catalogue{client_, "x"};
-    std::jthread{[&] { catalogue.lock_shared(); }}.join();
-    catalogue.lock_shared();
-    EXPECT_FALSE(catalogue.try_upgrade()) << "another thread reads";
-    EXPECT_EQ(holders("x").size(), 2U);
-    catalogue.unlock_shared();
-    catalogue.unlock_shared();
-    catalogue.lock();
-    catalogue.downgrade();
-    EXPECT_FALSE(catalogue.lost().stop_possible()) << "nobody writes any more";
-    EXPECT_TRUE(catalogue.lost_shared().stop_possible());
-    catalogue.unlock_shared();
-    EXPECT_TRUE(holders("x").empty());
-}
-
-TEST_F(misuse_test, what_another_thread_releases_during_its_conversion_is_lost_and_given_back) {
-    const auto expect_free = [&](void (fault_plan::*delay)(call_kind, std::size_t)) {
-        shared_mutex catalogue{client_, "x"};
-        auto upgrade = in_background([&] {
-            catalogue.lock_shared();
-            ((*plan_).*delay)(call_kind::acquire, 1);
-            return error_of([&] { return catalogue.try_upgrade(); });
-        });
-        ASSERT_TRUE(plan_->wait_until_held(1, patience));
-        catalogue.unlock_shared();
-        plan_->let_go();
-        EXPECT_EQ(upgrade.get(), errc::lost);
-        EXPECT_TRUE(becomes_free("x"));
-    };
-    expect_free(&fault_plan::delay_replies_of_next);
-    expect_free(&fault_plan::delay_next);  // the store hears of the release first
 }
 
 }  // namespace

@@ -87,7 +87,7 @@ TEST_F(observer_test, a_busy_lock_that_is_tried_once_is_not_acquired) {
 TEST_F(observer_test, a_cancelled_wait_is_not_acquired_and_says_why) {
     const auto busy = elsewhere_.acquire();
     std::stop_source stop;
-    auto waiter = in_background([&] { return stock_.lock(stop.get_token()); });
+    auto waiter = in_background([&] { return stock_.lock_unless_stopped(stop.get_token()); });
     ASSERT_TRUE(events_->wait_for(event_kind::contended));
     stop.request_stop();
     EXPECT_FALSE(waiter.get());

@@ -135,7 +135,7 @@ TEST(out_of_memory, lock_that_can_be_stopped) {
     fail_each_allocation(
         [](locks& here) {
             const std::stop_source stop;
-            static_cast<void>(here.plain.lock(stop.get_token()));
+            static_cast<void>(here.plain.lock_unless_stopped(stop.get_token()));
         },
         [](locks& here) { here.plain.unlock(); });
 }

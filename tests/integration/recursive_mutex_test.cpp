@@ -30,7 +30,7 @@ TEST_F(recursive_mutex_test, locking_again_asks_the_store_for_nothing) {
     EXPECT_TRUE(nested_.try_lock());
     EXPECT_TRUE(nested_.try_lock_for(1s));
     EXPECT_TRUE(nested_.try_lock_until(std::chrono::system_clock::now() + 1s));
-    EXPECT_TRUE(nested_.lock(std::stop_token{}));
+    EXPECT_TRUE(nested_.lock_unless_stopped(std::stop_token{}));
     EXPECT_EQ(nested_.depth(), 6U);
     for (int level = 0; level < 5; ++level) {
         nested_.unlock();
@@ -93,7 +93,7 @@ TEST_F(recursive_mutex_test, objects_of_one_name_are_one_lock_for_one_thread) {
     same_name.lock();
     EXPECT_TRUE(same_name.try_lock());
     EXPECT_TRUE(same_name.try_lock_for(1s));
-    EXPECT_TRUE(same_name.lock(std::stop_token{}));
+    EXPECT_TRUE(same_name.lock_unless_stopped(std::stop_token{}));
     EXPECT_EQ(requests(), asked);
     EXPECT_EQ(nested_.depth(), 5U);
     EXPECT_EQ(same_name.depth(), 5U);

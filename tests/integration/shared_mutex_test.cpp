@@ -12,8 +12,6 @@ using namespace std::chrono_literals;
 class shared_mutex_test : public stage {
 protected:
     /// Unlocks what `near_` is locked as.
-    void let_go() { near_.token() == fencing_token{} ? near_.unlock_shared() : near_.unlock(); }
-
     shared_mutex near_{client_, "catalogue"};
     shared_mutex far_{other_, "catalogue"};
 };
@@ -67,7 +65,7 @@ TEST_F(shared_mutex_test, waiting_readers_all_get_in_when_the_writer_leaves) {
 TEST_F(shared_mutex_test, a_waiting_reader_can_be_cancelled) {
     const auto writing = far_.acquire();
     std::stop_source stop;
-    auto reader = in_background([&] { return near_.lock_shared(stop.get_token()); });
+    auto reader = in_background([&] { return near_.lock_shared_unless_stopped(stop.get_token()); });
     ASSERT_TRUE(events_->wait_for(event_kind::contended));
     stop.request_stop();
     EXPECT_FALSE(reader.get());
@@ -80,96 +78,119 @@ TEST_F(shared_mutex_test, a_writers_token_is_larger_than_those_of_the_readers_be
 }
 
 TEST_F(shared_mutex_test, a_downgraded_writer_keeps_its_token_and_lets_readers_in) {
-    near_.lock();
-    const auto token = near_.token();
-    near_.downgrade();
+    auto writing = near_.acquire();
+    const auto token = writing.token();
+    auto reading = writing.downgrade();
+    EXPECT_FALSE(writing);
+    EXPECT_EQ(reading.token(), token);
     EXPECT_EQ(holders("catalogue").at(0).mode, claim_mode::shared);
     EXPECT_EQ(holders("catalogue").at(0).token, token);
     EXPECT_TRUE(far_.try_lock_shared());
     EXPECT_FALSE(far_.try_lock());
     far_.unlock_shared();
-    near_.unlock_shared();
+    EXPECT_EQ(reading.release(), release_outcome::released);
     EXPECT_TRUE(holders("catalogue").empty());
 }
 
 TEST_F(shared_mutex_test, a_downgrade_lets_waiting_readers_in) {
-    far_.lock();
+    auto writing = far_.acquire();
     auto reader = in_background([&] { return near_.acquire_shared(); });
     ASSERT_TRUE(events_->wait_for(event_kind::contended));
-    far_.downgrade();
+    const auto reading = writing.downgrade();
     EXPECT_TRUE(reader.get());
-    far_.unlock_shared();
 }
 
 TEST_F(shared_mutex_test, a_downgraded_hold_is_still_renewed) {
     shared_mutex brief{client_, "brief", {.ttl = 600ms}};
-    brief.lock();
-    brief.downgrade();
+    const auto reading = brief.acquire().downgrade();
     EXPECT_TRUE(events_->wait_for(event_kind::renewed, 4));
-    EXPECT_FALSE(brief.lost_shared().stop_requested());
-    brief.unlock_shared();
+    EXPECT_TRUE(reading);
 }
 
 TEST_F(shared_mutex_test, the_only_reader_becomes_the_writer_with_a_larger_token) {
-    near_.lock_shared();
+    auto reading = near_.acquire_shared();
     const auto as_reader = holders("catalogue").at(0).token;
-    EXPECT_TRUE(near_.try_upgrade());
-    EXPECT_GT(near_.token(), as_reader);
+    auto writing = reading.try_upgrade();
+    ASSERT_TRUE(writing);
+    EXPECT_FALSE(reading);
+    EXPECT_GT(writing->token(), as_reader);
     EXPECT_FALSE(far_.try_lock_shared());
-    near_.unlock();
+    EXPECT_EQ(writing->release(), release_outcome::released);
     EXPECT_TRUE(holders("catalogue").empty());
 }
 
 TEST_F(shared_mutex_test, one_of_two_readers_stays_a_reader) {
     const auto other_reader = far_.acquire_shared();
-    near_.lock_shared();
-    EXPECT_FALSE(near_.try_upgrade());
+    auto reading = near_.acquire_shared();
+    EXPECT_FALSE(reading.try_upgrade());
     EXPECT_EQ(holders("catalogue").size(), 2U);
-    EXPECT_FALSE(near_.lost_shared().stop_requested());
-    near_.unlock_shared();
+    EXPECT_TRUE(reading);
+}
+
+TEST_F(shared_mutex_test, a_conversion_to_what_the_lease_is_already_asks_nobody) {
+    auto reading = near_.acquire_shared();
+    const auto token = reading.token();
+    const auto asked = requests();
+    auto still_reading = reading.downgrade();
+    EXPECT_EQ(still_reading.token(), token);
+    auto writing = still_reading.try_upgrade();
+    ASSERT_TRUE(writing);
+    auto still_writing = writing->try_upgrade();
+    ASSERT_TRUE(still_writing);
+    EXPECT_EQ(requests(), asked + 1);
+}
+
+TEST_F(shared_mutex_test, only_a_lease_of_a_shared_mutex_can_be_converted) {
+    auto plain = mutex{client_, "plain"}.acquire();
+    EXPECT_EQ(error_of([&] { return plain.downgrade(); }), errc::invalid_argument);
+    EXPECT_EQ(error_of([&] { return plain.try_upgrade(); }), errc::invalid_argument);
+    EXPECT_TRUE(plain);
+    lease empty;
+    EXPECT_EQ(error_of([&] { return empty.downgrade(); }), errc::lost);
+    EXPECT_EQ(error_of([&] { return empty.try_upgrade(); }), errc::lost);
 }
 
 TEST_F(shared_mutex_test, a_lost_writer_cannot_become_a_reader) {
-    near_.lock();
+    auto writing = near_.acquire();
     revoke("catalogue");
-    ASSERT_TRUE(eventually([&] { return near_.lost().stop_requested(); }));
-    EXPECT_EQ(error_of([&] { near_.downgrade(); }), errc::revoked);
-    near_.unlock();
+    ASSERT_TRUE(eventually([&] { return writing.lost().stop_requested(); }));
+    EXPECT_EQ(error_of([&] { return writing.downgrade(); }), errc::revoked);
 }
 
 TEST_F(shared_mutex_test, a_lost_reader_cannot_become_the_writer) {
-    near_.lock_shared();
+    auto reading = near_.acquire_shared();
     revoke("catalogue");
-    ASSERT_TRUE(eventually([&] { return near_.lost_shared().stop_requested(); }));
-    EXPECT_EQ(error_of([&] { return near_.try_upgrade(); }), errc::revoked);
-    near_.unlock_shared();
+    ASSERT_TRUE(eventually([&] { return reading.lost().stop_requested(); }));
+    EXPECT_EQ(error_of([&] { return reading.try_upgrade(); }), errc::revoked);
 }
 
 TEST_F(shared_mutex_test, a_downgrade_whose_answer_is_lost_is_asked_again) {
-    near_.lock();
+    auto writing = near_.acquire();
     plan_->lose_replies_of_next(call_kind::acquire);
-    EXPECT_NO_THROW(near_.downgrade());
-    EXPECT_EQ(near_.token(), fencing_token{});
-    let_go();
+    auto reading = writing.downgrade();
+    EXPECT_TRUE(reading);
+    EXPECT_EQ(reading.release(), release_outcome::released);
     EXPECT_TRUE(holders("catalogue").empty());
 }
 
 TEST_F(shared_mutex_test, an_upgrade_whose_answer_is_lost_leaves_a_reader_that_can_let_go) {
-    near_.lock_shared();
+    auto reading = near_.acquire_shared();
     plan_->lose_replies_of_next(call_kind::acquire);
-    EXPECT_EQ(error_of([&] { return near_.try_upgrade(); }), errc::outcome_unknown);
-    EXPECT_FALSE(near_.lost_shared().stop_requested());
-    near_.unlock_shared();
+    EXPECT_EQ(error_of([&] { return reading.try_upgrade(); }), errc::outcome_unknown);
+    EXPECT_TRUE(reading);
+    EXPECT_EQ(reading.release(), release_outcome::released);
     EXPECT_TRUE(holders("catalogue").empty());
 }
 
 TEST_F(shared_mutex_test, whoever_counts_as_the_writer_is_the_writer_in_the_store) {
-    near_.lock();
+    auto writing = near_.acquire();
     plan_->lose_replies_of_next(call_kind::acquire);
-    static_cast<void>(error_of([&] { near_.downgrade(); }));
-    const bool believes_to_write = near_.token() != fencing_token{} && !near_.lost().stop_requested();
-    EXPECT_NE(far_.try_acquire_shared().has_value(), believes_to_write);
-    let_go();
+    lease reading;
+    static_cast<void>(error_of([&] {
+        reading = writing.downgrade();
+        return true;
+    }));
+    EXPECT_NE(far_.try_acquire_shared().has_value(), static_cast<bool>(writing));
 }
 
 TEST_F(shared_mutex_test, a_reader_that_is_cut_off_keeps_writers_out_no_longer_than_its_ttl) {
@@ -193,7 +214,6 @@ TEST_F(shared_mutex_test, two_reader_threads_of_one_object_release_their_own) {
     near_.unlock_shared();
 }
 
-/// `shared_mutex` itself converts a hold only for the thread that has it.
 TEST_F(shared_mutex_test, two_threads_do_not_convert_one_share_at_once) {
     core::claim reading;
     reading.name = "catalogue";
@@ -202,7 +222,7 @@ TEST_F(shared_mutex_test, two_threads_do_not_convert_one_share_at_once) {
     reading.how.ttl = 10s;
     reading.how.margin = 100ms;
     reading.how.release_timeout = 2s;
-    auto& session = *client_.shared();
+    auto& session = *detail::access::session_of(client_);
     const auto share = session.acquire(reading, {}).taken;
     ASSERT_TRUE(share);
     plan_->delay_next(call_kind::acquire);

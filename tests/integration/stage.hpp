@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <holdfast/detail/access.hpp>
 #include <holdfast/holdfast.hpp>
 #include <holdfast/testing/eventually.hpp>
 #include <holdfast/testing/fault_engine.hpp>
@@ -171,7 +172,9 @@ protected:
         const auto holder = holders(name).at(0);
         ASSERT_TRUE(other_.revoke(name, holder.owner, holder.token, "for the test"));
     }
-    [[nodiscard]] std::uint64_t requests() const { return client_.shared()->requests(); }
+    [[nodiscard]] std::uint64_t requests() const {
+        return detail::access::session_of(client_)->requests();
+    }
 
     const std::string address_{fresh_store()};
     const std::shared_ptr<fault_plan> plan_{std::make_shared<fault_plan>()};

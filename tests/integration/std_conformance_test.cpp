@@ -231,7 +231,7 @@ TEST_F(std_conformance_test, a_condition_variable_stops_waiting_when_a_lease_is_
 TEST_F(std_conformance_test, waiting_for_a_lock_ends_when_its_stop_token_is_triggered) {
     const std::lock_guard busy{elsewhere_};
     std::stop_source stop;
-    auto waiter = in_background([&] { return first_.lock(stop.get_token()); });
+    auto waiter = in_background([&] { return first_.lock_unless_stopped(stop.get_token()); });
     ASSERT_TRUE(events_->wait_for(event_kind::contended));
     stop.request_stop();
     ASSERT_TRUE(gets_done(waiter));
@@ -240,7 +240,7 @@ TEST_F(std_conformance_test, waiting_for_a_lock_ends_when_its_stop_token_is_trig
 
 TEST_F(std_conformance_test, a_stop_token_that_is_not_triggered_changes_nothing) {
     const std::stop_source stop;
-    EXPECT_TRUE(first_.lock(stop.get_token()));
+    EXPECT_TRUE(first_.lock_unless_stopped(stop.get_token()));
     first_.unlock();
 }
 

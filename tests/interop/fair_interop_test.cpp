@@ -144,7 +144,8 @@ TEST_P(fair_interop, only_one_thread_of_either_side_is_in) {
 TEST_P(fair_interop, a_cpp_waiter_that_gives_up_leaves_the_line) {
     java("holder", "fair lock", long_lease);
     std::stop_source enough;
-    auto impatient = in_background([&] { return mutex_->acquire(enough.get_token()).has_value(); });
+    auto impatient =
+        in_background([&] { return mutex_->acquire_unless_stopped(enough.get_token()).has_value(); });
     ASSERT_TRUE(queue_becomes(1));
     auto behind = java_queues("behind");
     ASSERT_TRUE(queue_becomes(2));

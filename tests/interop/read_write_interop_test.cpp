@@ -106,16 +106,15 @@ TEST_P(read_write_interop, java_readers_are_told_when_a_cpp_writer_leaves) {
 }
 
 TEST_P(read_write_interop, a_downgrade_by_cpp_lets_java_read_and_not_write) {
-    mutex_->lock();
+    auto writing = mutex_->acquire();
     auto reader = java_begins("reader", "read try", long_wait, long_lease);
     ASSERT_TRUE(java_sleeps("reader"));
 
-    mutex_->downgrade();
+    const auto reading = writing.downgrade();
 
     ASSERT_TRUE(gets_done(reader));
     EXPECT_EQ(reader.get(), "true");
     EXPECT_EQ(java("writer", "write try", 0, long_lease), "false");
-    mutex_->unlock_shared();
 }
 
 TEST_P(read_write_interop, a_downgrade_by_java_lets_cpp_read_and_not_write) {
@@ -131,14 +130,15 @@ TEST_P(read_write_interop, a_downgrade_by_java_lets_cpp_read_and_not_write) {
 
 TEST_P(read_write_interop, cpp_upgrades_only_when_no_java_reader_is_there) {
     java("reader", "read lock", long_lease);
-    mutex_->lock_shared();
-    EXPECT_FALSE(mutex_->try_upgrade());
+    auto reading = mutex_->acquire_shared();
+    EXPECT_FALSE(reading.try_upgrade());
 
     java("reader", "read unlock");
 
-    EXPECT_TRUE(mutex_->try_upgrade());
+    auto writing = reading.try_upgrade();
+    ASSERT_TRUE(writing);
     EXPECT_EQ(java("reader", "read try", 0, long_lease), "false");
-    mutex_->unlock();
+    writing->release();
     EXPECT_EQ(java("reader", "read try", 0, long_lease), "true");
 }
 

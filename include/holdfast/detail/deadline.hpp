@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <stop_token>
 
 #include <holdfast/clock.hpp>
 
@@ -40,14 +41,14 @@ template <class Clock, class Duration>
     return std::max(std::chrono::ceil<clock::duration>(until - now), clock::duration::zero());
 }
 
-/// Calls `attempt(deadline)` until it succeeds or `Clock` says that `until` has passed. A clock
-/// that was set back meanwhile gets the rest of its time.
+/// Calls `attempt(deadline)` until it succeeds, `stop` is triggered, or `Clock` says that `until` has
+/// passed. A clock that was set back meanwhile gets the rest of its time.
 template <class Clock, class Duration, class Attempt>
 [[nodiscard]] auto attempt_until(const std::chrono::time_point<Clock, Duration>& until,
-                                 const Attempt& attempt) {
+                                 const Attempt& attempt, const std::stop_token& stop = {}) {
     while (true) {
         auto result = attempt(clock::now() + time_left(until));
-        if (result || time_left(until) == clock::duration::zero()) {
+        if (result || stop.stop_requested() || time_left(until) == clock::duration::zero()) {
             return result;
         }
     }

@@ -41,18 +41,6 @@ public:
         const auto found = find();
         return found == entries_.end() ? nullptr : found->taken;
     }
-    /// The hold this thread took last. Null when it has none, whatever others have.
-    [[nodiscard]] std::shared_ptr<Hold> own() const noexcept {
-        const std::lock_guard lock{guard_};
-        const auto found = find();
-        const bool mine = found != entries_.end() && found->thread == this_thread_number();
-        return mine ? found->taken : nullptr;
-    }
-    /// False when somebody else has taken it meanwhile.
-    [[nodiscard]] bool take(const std::shared_ptr<Hold>& which) noexcept {
-        const std::lock_guard lock{guard_};
-        return std::erase_if(entries_, [&](const entry& one) { return one.taken == which; }) == 1;
-    }
 
 private:
     struct entry {

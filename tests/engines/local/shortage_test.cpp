@@ -80,7 +80,7 @@ TEST(shortage, without_a_further_thread_leases_are_renewed_and_calls_that_can_be
                   lease held = renewed.acquire();
                   const auto until = held.valid_until();
                   const std::stop_source stop;
-                  if (!stoppable.lock(stop.get_token())) {
+                  if (!stoppable.lock_unless_stopped(stop.get_token())) {
                       return 's';
                   }
                   stoppable.unlock();

@@ -64,7 +64,8 @@ TEST_F(multi_lock_faults, what_cannot_be_given_back_now_is_given_back_in_the_bac
     auto hurried = make_client({.request_timeout = 500ms});
     multi_lock all{hurried, four};
     std::stop_source stop;
-    auto waiting = in_background([&] { return all.acquire(stop.get_token()).has_value(); });
+    auto waiting =
+        in_background([&] { return all.acquire_unless_stopped(stop.get_token()).has_value(); });
     EXPECT_TRUE(eventually([&] { return !holders("c").empty(); }));
     plan_->go_silent();
     const stopwatch since;
@@ -150,7 +151,8 @@ protected:
             in_the_way->lock();
         }
         std::stop_source stop;
-        auto waiting = in_background([&] { return all.acquire(stop.get_token()).has_value(); });
+        auto waiting =
+            in_background([&] { return all.acquire_unless_stopped(stop.get_token()).has_value(); });
         const auto result = pass_requests(number, *plan, waiting);
         stop.request_stop();
         if (in_the_way) {
@@ -244,7 +246,8 @@ TEST_F(multi_lock_faults, what_is_granted_after_the_caller_stopped_is_not_kept) 
     multi_lock all{client_, four};
     std::stop_source stop;
     plan_->delay_replies_of_next(call_kind::acquire, 1);
-    auto waiting = in_background([&] { return all.acquire(stop.get_token()).has_value(); });
+    auto waiting =
+        in_background([&] { return all.acquire_unless_stopped(stop.get_token()).has_value(); });
     ASSERT_TRUE(plan_->wait_until_held(1, patience));
     stop.request_stop();
     plan_->let_go();

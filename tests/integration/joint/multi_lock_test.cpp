@@ -93,7 +93,8 @@ TEST_P(multi_lock_on, leaves_nothing_when_it_is_stopped) {
     const std::lock_guard busy{cheese};
     multi_lock all{client_, three};
     std::stop_source stop;
-    auto waiting = in_background([&] { return all.acquire(stop.get_token()).has_value(); });
+    auto waiting =
+        in_background([&] { return all.acquire_unless_stopped(stop.get_token()).has_value(); });
     EXPECT_TRUE(eventually([&] { return !is_free("apple") && !is_free("bread"); }));
     stop.request_stop();
     ASSERT_TRUE(gets_done(waiting));

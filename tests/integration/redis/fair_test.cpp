@@ -157,7 +157,7 @@ TEST_F(redis_fair_lock, one_who_is_stopped_leaves_the_line_at_once) {
     const auto held = fair_mutex{first_, "stock"}.acquire();
     std::stop_source enough;
     auto waiting = in_background([&] {
-        return fair_mutex{second_, "stock"}.acquire(enough.get_token());
+        return fair_mutex{second_, "stock"}.acquire_unless_stopped(enough.get_token());
     });
     ASSERT_TRUE(line_becomes(1));
 

@@ -39,7 +39,7 @@ TEST_F(redis_leaving, a_stop_ends_every_call_while_the_server_hangs_and_leaves_n
     std::vector<attempt> all;
     auto calls = stoppable_calls();
     calls.push_back({"fair_mutex::lock", [](client& c, const limits& l) {
-                         return fair_mutex{c, "fair"}.lock(l.stop);
+                         return fair_mutex{c, "fair"}.lock_unless_stopped(l.stop);
                      }});
     for (const auto& call : calls) {
         all.push_back({call.name, connected_client(), {}, {}});

@@ -153,29 +153,28 @@ TEST_F(redis_replica_policy, holds_for_every_kind_of_lock) {
 TEST_F(redis_replica_policy, an_upgrade_while_the_replicas_hang_leaves_one_holder) {
     const auto terms = confirmed_by(replica_policy::at_least(1));
     shared_mutex stock{client_, "stock", terms};
-    stock.lock_shared();
+    auto reading = stock.acquire_shared();
     pause(2);
 
-    EXPECT_TRUE(stock.try_upgrade());
+    const auto writing = reading.try_upgrade();
+    EXPECT_TRUE(writing);
 
     client other{address_of(servers_.master().port())};
     EXPECT_FALSE(shared_mutex(other, "stock").try_acquire());
     EXPECT_FALSE(shared_mutex(other, "stock").try_acquire_shared());
-    stock.unlock();
 }
 
 TEST_F(redis_replica_policy, a_downgrade_while_the_replicas_hang_leaves_one_holder) {
     const auto terms = confirmed_by(replica_policy::at_least(1));
     shared_mutex stock{client_, "stock", terms};
-    stock.lock();
+    auto writing = stock.acquire();
     pause(2);
 
-    stock.downgrade();
+    const auto reading = writing.downgrade();
 
     client other{address_of(servers_.master().port())};
     EXPECT_FALSE(shared_mutex(other, "stock").try_acquire());
     EXPECT_TRUE(shared_mutex(other, "stock").try_acquire_shared());
-    stock.unlock_shared();
 }
 
 TEST_F(redis_replica_policy, says_how_many_confirmed) {

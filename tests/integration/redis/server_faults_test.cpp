@@ -50,22 +50,18 @@ TEST_F(redis_server_faults, a_latch_that_was_flushed_does_not_look_open_to_those
 TEST_F(redis_server_faults, a_lease_that_was_flushed_is_not_created_again_by_its_conversion) {
     client other{make_client()};
     shared_mutex stock{client_, "stock", {.ttl = 60s}};
-    stock.lock_shared();
+    auto reading = stock.acquire_shared();
     server_.cli({"FLUSHALL"});
     shared_mutex(other, "stock").acquire().release();
 
-    EXPECT_EQ(error_of([&] { return stock.try_upgrade(); }), errc::lost);
+    EXPECT_EQ(error_of([&] { return reading.try_upgrade(); }), errc::lost);
     EXPECT_FALSE(is_there("stock"));
 
     shared_mutex written{client_, "written", {.ttl = 60s}};
-    written.lock();
+    auto writing = written.acquire();
     server_.cli({"FLUSHALL"});
     shared_mutex(other, "written").acquire().release();
-    EXPECT_EQ(error_of([&] {
-                  written.downgrade();
-                  return true;
-              }),
-              errc::lost);
+    EXPECT_EQ(error_of([&] { return writing.downgrade(); }), errc::lost);
     EXPECT_FALSE(is_there("written"));
 }
 

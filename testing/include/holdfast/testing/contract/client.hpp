@@ -149,8 +149,8 @@ TYPED_TEST_P(client_contract, a_cancelled_waiter_leaves_nothing_behind) {
     mutex yours{second, name};
     auto held = mine.acquire();
     std::stop_source stop;
-    auto waiting =
-        std::async(std::launch::async, [&] { return yours.acquire(stop.get_token()).has_value(); });
+    auto waiting = std::async(
+        std::launch::async, [&] { return yours.acquire_unless_stopped(stop.get_token()).has_value(); });
     this->wait_for_a_waiter(first, name);
 
     stop.request_stop();
@@ -178,7 +178,8 @@ TYPED_TEST_P(client_contract,
     for (int round = 0; round < rounds; ++round) {
         auto held = mine.acquire();
         std::stop_source stop;
-        auto waiting = std::async(std::launch::async, [&] { yours.acquire(stop.get_token()).reset(); });
+        auto waiting = std::async(std::launch::async,
+                                  [&] { yours.acquire_unless_stopped(stop.get_token()).reset(); });
         std::jthread canceller{[&] { stop.request_stop(); }};
         held.release();
         ASSERT_EQ(waiting.wait_for(patience), std::future_status::ready);

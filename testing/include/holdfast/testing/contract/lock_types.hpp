@@ -142,20 +142,21 @@ TYPED_TEST_P(lock_type_contract, a_shared_mutex_is_downgraded_and_upgraded) {
     }
     holdfast::shared_mutex mine{first, name};
     holdfast::shared_mutex yours{second, name};
-    mine.lock();
-    mine.downgrade();
+    auto writing = mine.acquire();
+    auto reading = writing.downgrade();
     EXPECT_TRUE(yours.try_lock_shared());
-    EXPECT_FALSE(mine.try_upgrade());
+    EXPECT_FALSE(reading.try_upgrade());
     yours.unlock_shared();
-    EXPECT_TRUE(mine.try_upgrade());
+    auto writing_again = reading.try_upgrade();
+    ASSERT_TRUE(writing_again);
     EXPECT_FALSE(yours.try_lock_shared());
-    mine.unlock();
+    writing_again->release();
     EXPECT_TRUE(yours.try_lock());
     yours.unlock();
 }
 
 /// The store made the change, and the client does not know.
-TYPED_TEST_P(lock_type_contract, after_a_lost_answer_to_a_change_of_modes_an_unlock_frees_the_lock) {
+TYPED_TEST_P(lock_type_contract, after_a_lost_answer_to_a_change_of_modes_a_release_frees_the_lock) {
     const auto name = this->unique("stock");
     const auto plan = std::make_shared<fault_plan>();
     const auto identity = engines::make_identity();
@@ -169,16 +170,17 @@ TYPED_TEST_P(lock_type_contract, after_a_lost_answer_to_a_change_of_modes_an_unl
     const auto is_free = [&] {
         return holdfast::shared_mutex{yours, name}.try_acquire_for(this->wake_bound).has_value();
     };
-    stock.lock_shared();
+    auto reading = stock.acquire_shared();
     plan->lose_replies_of_next(call_kind::acquire);
-    EXPECT_EQ(this->thrown_by([&] { static_cast<void>(stock.try_upgrade()); }), errc::outcome_unknown);
-    stock.unlock_shared();
+    EXPECT_EQ(this->thrown_by([&] { static_cast<void>(reading.try_upgrade()); }),
+              errc::outcome_unknown);
+    reading.release();
     EXPECT_TRUE(is_free());
 
-    stock.lock();
+    auto writing = stock.acquire();
     plan->lose_replies_of_next(call_kind::acquire, 3);  // a downgrade is tried three times
-    stock.downgrade();                                  // a share is what it has at least
-    stock.unlock_shared();
+    reading = writing.downgrade();                      // a share is what it has at least
+    reading.release();
     EXPECT_TRUE(is_free());
 }
 
@@ -303,7 +305,7 @@ REGISTER_TYPED_TEST_SUITE_P(
     a_condition_variable_waits_with_a_mutex, a_recursive_mutex_is_entered_again_by_its_thread_only,
     a_shared_mutex_lets_readers_in_together_and_writers_alone,
     a_shared_mutex_is_downgraded_and_upgraded,
-    after_a_lost_answer_to_a_change_of_modes_an_unlock_frees_the_lock,
+    after_a_lost_answer_to_a_change_of_modes_a_release_frees_the_lock,
     a_waiting_writer_is_woken_by_the_last_reader, eight_threads_never_hold_more_permits_than_the_limit,
     a_semaphore_with_another_limit_is_refused_while_permits_are_out,
     more_permits_than_the_limit_are_refused, a_latch_holds_waiters_of_all_clients_until_it_opens);
