@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <boost/json.hpp>
 #include <chrono>
+#include <holdfast/clock.hpp>
 #include <map>
 #include <mutex>
 #include <system_error>

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <holdfast/engine.hpp>
 #include <sstream>
 #include <string_view>
 

@@ -225,8 +225,8 @@ segment segmented_stock::segment_under(std::size_t index, const multi_lease& hel
 
 /// No segment had enough, but all together may.
 taking segmented_stock::gather(std::uint64_t units, deadline until, std::stop_token stop) {
-    auto held = until ? all_.try_acquire_for(*until - clock::now(), std::move(stop))
-                      : all_.acquire(std::move(stop));
+    auto held = until ? all_.try_acquire_until(*until, std::move(stop))
+                      : all_.acquire_unless_stopped(std::move(stop));
     if (!held) {
         return {};
     }

@@ -82,7 +82,7 @@ TEST_F(handover_test, a_thread_that_gives_up_is_passed_over) {
     std::stop_source stop;
     auto held = stock_.acquire();
     auto crowd = queue_up(3, [&](std::size_t number) {
-        if (stock_.lock(number == 1 ? stop.get_token() : std::stop_token{})) {
+        if (stock_.lock_unless_stopped(number == 1 ? stop.get_token() : std::stop_token{})) {
             served.push_back(number);
             stock_.unlock();
         }

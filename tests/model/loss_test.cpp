@@ -26,7 +26,8 @@ using model::expect_sound;
         std::make_shared<session>(engines::open_memory("model", identity), identity, client_options{});
     const auto made = std::make_shared<hold>(from, 1, std::make_shared<const std::string>("stock"), 1,
                                              fencing_token{1}, clock::now() + std::chrono::hours{1},
-                                             std::chrono::seconds{1}, clock::time_point::max());
+                                             std::chrono::seconds{1}, clock::time_point::max(),
+                                             lock_kind::mutex, claim_mode::exclusive);
     made->set_given_back();
     return made;
 }
