@@ -70,6 +70,8 @@ struct finish_acquire {
     shared_name name{};
     /// When its `max_hold` is over.
     clock::time_point longest{clock::time_point::max()};
+    /// How much before its end it is at risk.
+    clock::duration jeopardy{};
 };
 
 struct finish_release {

@@ -17,8 +17,14 @@ void lock_table::grant(waiter_id who, hold_record& hold, fencing_token token, ev
         timers_.arm(hold.longest, longest);
     }
     tell(kind, hold.name(), hold.tenure.owner, token, now - node.mapped()->since);
-    actions_.emplace_back(
-        finish_acquire{who, {}, hold.tenure.owner, token, validity(hold), hold.tenure.name, longest});
+    actions_.emplace_back(finish_acquire{who,
+                                         {},
+                                         hold.tenure.owner,
+                                         token,
+                                         validity(hold),
+                                         hold.tenure.name,
+                                         longest,
+                                         hold.tenure.jeopardy()});
 }
 
 clock::time_point lock_table::validity(const hold_record& hold) {

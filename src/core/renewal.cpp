@@ -74,14 +74,15 @@ void renewal::extend(tenure& one, clock::time_point sent_at, clock::duration gra
         one.latest_sent_at_ = sent_at;
         one.granted_ = granted;
     }
-    one.due_at_ = std::max(sent_at, one.latest_sent_at_) + period(one);
+    // The store may give less and less: what it gave last says how soon to ask again.
+    one.due_at_ = sent_at + std::min(period(one), granted / 3);
     one.jeopardy_told_ = false;
 }
 
 void renewal::schedule(tenure& one) {
     auto next = one.valid_until();
     if (!one.jeopardy_told_) {
-        next = std::min(next, one.valid_until() - one.how->jeopardy);
+        next = std::min(next, one.valid_until() - one.jeopardy());
     }
     if (!one.under_way_) {
         next = std::min(next, one.due_at_);
@@ -105,7 +106,7 @@ std::vector<renewal::event> renewal::on_time(clock::time_point now) {
                               {errc::lost, reason_for_expiry(is_fixed(one))}});
             continue;
         }
-        if (!one.jeopardy_told_ && now >= one.valid_until() - one.how->jeopardy) {
+        if (!one.jeopardy_told_ && now >= one.valid_until() - one.jeopardy()) {
             one.jeopardy_told_ = true;
             events.push_back({event::kind::jeopardy, one.id(), one.valid_until(), {}});
         }

@@ -53,6 +53,14 @@ public:
         [[nodiscard]] clock::time_point valid_until() const noexcept {
             return latest_sent_at_ + granted_ - how->margin;
         }
+        /// Of a ttl that is shorter than asked for, the same part. Otherwise every lease would be at
+        /// risk before it is due.
+        [[nodiscard]] clock::duration jeopardy() const noexcept {
+            return granted_ == how->ttl ? how->jeopardy
+                                        : clock::duration{static_cast<clock::rep>(
+                                              static_cast<double>(how->jeopardy.count()) *
+                                              (std::chrono::duration<double>{granted_} / how->ttl))};
+        }
 
     private:
         friend class renewal;

@@ -210,11 +210,10 @@ void session::complete(core::finish_acquire& what, aftermath& rest) {
     }
     mine->error = std::move(what.error);
     if (!mine->error) {
-        const auto& how = mine->asked->how;
         auto& place = holds_[what.id];
         mine->taken = std::make_shared<hold>(
             shared_from_this(), what.id, std::move(what.name), what.owner.sequence, what.token,
-            what.valid_until, how.jeopardy, what.longest, mine->asked->kind, mine->asked->mode);
+            what.valid_until, what.jeopardy, what.longest, mine->asked->kind, mine->asked->mode);
         place = {mine->taken.get(), mine->taken};
     }
     finish(mine, rest);

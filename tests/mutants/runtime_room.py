@@ -3,8 +3,8 @@ from mutant import mutant
 MUTANTS = [
     mutant(
         "src/runtime/session.cpp",
-        "how.jeopardy, what.longest, mine->asked->kind,",
-        "how.jeopardy, clock::time_point::max(), mine->asked->kind,",
+        "what.jeopardy, what.longest, mine->asked->kind,",
+        "what.jeopardy, clock::time_point::max(), mine->asked->kind,",
         "A hold that ends by max_hold says so even before the notifier does.",
         "holdfast_integration_tests "
         "loss_test.a_hold_that_ends_at_its_max_hold_never_gives_another_reason"),

@@ -88,9 +88,10 @@ TEST_F(renewal_script, renewal_counts_for_the_ttl_that_the_store_granted_and_nev
     ASSERT_THAT(due(19s), ElementsAre(1));
     (void)answer(1, renewed_for(12s), 19s, 19s);
     EXPECT_EQ(held.at(1).valid_until(), at(35s - lease_terms().margin));
-    ASSERT_THAT(due(20s), ElementsAre(1));
-    (void)answer(1, renewed_for(90s), 20s, 20s);
-    EXPECT_EQ(held.at(1).valid_until(), at(50s - lease_terms().margin)) << "no more than asked for";
+    EXPECT_THAT(due(23s - 1ns), IsEmpty());
+    ASSERT_THAT(due(23s), ElementsAre(1)) << "a third of what was granted last";
+    (void)answer(1, renewed_for(90s), 23s, 23s);
+    EXPECT_EQ(held.at(1).valid_until(), at(53s - lease_terms().margin)) << "no more than asked for";
 }
 
 TEST_F(renewal_script,
