@@ -1,5 +1,7 @@
 #include <future>
 
+#include <holdfast/testing/forwarding_engine.hpp>
+
 #include "blocking_calls.hpp"
 #include "stage.hpp"
 
@@ -15,6 +17,19 @@ constexpr std::chrono::milliseconds very_long = 30s;
 /// What leaving may take on a machine that has other things to do.
 constexpr std::chrono::milliseconds at_once = 5s;
 
+/// A store that can be examined, as those in memory cannot.
+class examined_engine final : public forwarding_engine, public engines::examination {
+public:
+    using forwarding_engine::forwarding_engine;
+
+    [[nodiscard]] engines::abilities offers() noexcept override {
+        auto offered = inner().offers();
+        offered.examination = this;
+        return offered;
+    }
+    void examine(engines::call, engines::completion<engines::examine_reply> done) override { done({}); }
+};
+
 /// With a store that hangs, and keeps the threads of its callers.
 class leaving_test : public stage {
 protected:
@@ -24,7 +39,11 @@ protected:
     }
 
     [[nodiscard]] client slow_client(std::chrono::milliseconds request_timeout) const {
-        return make_client({.request_timeout = request_timeout, .outage_patience = very_long});
+        const auto identity = engines::make_identity();
+        return client{std::make_unique<fault_engine>(
+                          std::make_unique<examined_engine>(engines::open(address_, identity)), plan_),
+                      identity,
+                      {.request_timeout = request_timeout, .outage_patience = very_long}};
     }
     /// True when it has made a request, which will not end for long.
     [[nodiscard]] static bool is_asking(const client& store) {
