@@ -27,7 +27,7 @@ namespace {
 
 void joint_question::begin(lock_table& table, const std::vector<claim>& all, clock::time_point now) {
     calls_.reserve(all.size());
-    errands_.reserve(all.size());
+    kept_.reserve(all.size());
     for (const auto& one : all) {
         calls_.push_back(table.acquire(one, now));
     }
@@ -35,7 +35,7 @@ void joint_question::begin(lock_table& table, const std::vector<claim>& all, clo
 
 void joint_question::refuse(lock_table& table, clock::time_point now) {
     const auto asked_for = [this](waiter_id call) {
-        return std::any_of(errands_.begin(), errands_.end(),
+        return std::any_of(kept_.begin(), kept_.end(),
                            [&](const send_acquire& one) { return one.on_behalf_of == call; });
     };
     const auto refused = std::find_if_not(calls_.begin(), calls_.end(), asked_for);
@@ -48,8 +48,8 @@ void joint_question::refuse(lock_table& table, clock::time_point now) {
 
 std::vector<engines::acquire_request> joint_question::requests() {
     std::vector<engines::acquire_request> result;
-    result.reserve(errands_.size());
-    for (auto& one : errands_) {
+    result.reserve(kept_.size());
+    for (auto& one : kept_) {
         result.push_back(std::move(one.request));
     }
     return result;
@@ -58,8 +58,8 @@ std::vector<engines::acquire_request> joint_question::requests() {
 void joint_question::answer(lock_table& table, const engines::acquire_all_reply& reply,
                             clock::time_point now) {
     busy_ = reply.busy;
-    for (std::size_t index = 0; index < errands_.size(); ++index) {
-        table.on_acquire_reply(errands_[index].id, part_of(reply, index), now);
+    for (std::size_t index = 0; index < kept_.size(); ++index) {
+        table.on_acquire_reply(kept_[index].id, part_of(reply, index), now);
     }
 }
 

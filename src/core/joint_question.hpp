@@ -23,9 +23,9 @@ public:
     /// The claims must not wait.
     void begin(lock_table& table, const std::vector<claim>& all, clock::time_point now);
     [[nodiscard]] const std::vector<waiter_id>& calls() const noexcept { return calls_; }
-    void keep(send_acquire what) { errands_.push_back(std::move(what)); }
+    void keep(send_acquire what) { kept_.push_back(std::move(what)); }
     /// Whether the store is to be asked. If not, one of them is taken here already: `refuse`.
-    [[nodiscard]] bool complete() const noexcept { return errands_.size() == calls_.size(); }
+    [[nodiscard]] bool complete() const noexcept { return kept_.size() == calls_.size(); }
     /// Tells the others that they are not to be had either.
     void refuse(lock_table& table, clock::time_point now);
 
@@ -39,7 +39,7 @@ public:
 
 private:
     std::vector<waiter_id> calls_;
-    std::vector<send_acquire> errands_;
+    std::vector<send_acquire> kept_;
     std::size_t busy_{};
 };
 

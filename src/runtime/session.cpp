@@ -86,21 +86,34 @@ bool session::forked() const noexcept {
     return generation_ != fork_generation();
 }
 
-bool session::aftermath::is_self(core::waiter_id who) const noexcept {
+bool session::follow_up::is_self(core::waiter_id who) const noexcept {
     return self && self->number == who && !self->done.load(std::memory_order_relaxed);
 }
 
-void session::aftermath::rouse(const std::shared_ptr<call>& who) {
-    if (who != self) {
-        wake.reserve(2);  // a hand-over wakes the next, and the one after it
-        wake.push_back(who);
+void session::follow_up::wake(const std::shared_ptr<call>& who) {
+    if (who == self) {
+        return;  // awake
+    }
+    if (!first_to_wake) {
+        first_to_wake = who;
+    } else {
+        others_to_wake.push_back(who);  // a hand-over wakes the next, and the one after it
     }
 }
 
-void session::collect(aftermath& rest) {
+void session::follow_up::wake_all() const {
+    if (first_to_wake) {
+        first_to_wake->spot.unpark();
+    }
+    for (const auto& one : others_to_wake) {
+        one->spot.unpark();
+    }
+}
+
+void session::collect(follow_up& rest) {
     doing_ = table_.take_actions(std::move(doing_));
     for (auto& what : doing_) {
-        carry_out(what, rest);
+        apply(what, rest);
     }
     // Only ever moved forward here: a timer that fires early costs less than a system call per lock.
     if (const auto next = table_.wake_at(); next < armed_for_ && !closed_.load()) {
@@ -109,7 +122,7 @@ void session::collect(aftermath& rest) {
     }
 }
 
-std::shared_ptr<session::call> session::find_call(core::waiter_id who, const aftermath& rest) const {
+std::shared_ptr<session::call> session::find_call(core::waiter_id who, const follow_up& rest) const {
     if (rest.is_self(who)) {
         return rest.self;
     }
@@ -121,7 +134,7 @@ std::shared_ptr<session::call> session::find_call(core::waiter_id who, const aft
 }
 
 std::shared_ptr<session::call> session::take_call(call_map& from, core::waiter_id who,
-                                                  const aftermath& rest) {
+                                                  const follow_up& rest) {
     if (rest.is_self(who)) {
         return rest.self;
     }
@@ -131,22 +144,26 @@ std::shared_ptr<session::call> session::take_call(call_map& from, core::waiter_i
 
 /// What concerns this process alone happens here, in order, under the mutex; what concerns the store is
 /// left for later.
-void session::carry_out(core::action& what, aftermath& rest) {
-    const auto errand_of = [&](core::waiter_id who, auto&& errand) {
+void session::apply(core::action& what, follow_up& rest) {
+    const auto leave_to = [&](core::waiter_id who, auto&& task) {
         const auto mine = find_call(who, rest);
         if (!mine) {
-            rest.deeds.emplace_back(std::forward<decltype(errand)>(errand));
+            rest.tasks.emplace_back(std::forward<decltype(task)>(task));
             return;
         }
-        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(errand)>, core::send_acquire>) {
+        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(task)>, core::send_acquire>) {
             if (auto* const together = mine->together) {
-                together->keep(std::forward<decltype(errand)>(errand));
+                together->keep(std::forward<decltype(task)>(task));
                 return;
             }
         }
-        mine->errands.emplace_back(std::forward<decltype(errand)>(errand));
-        mine->sent_for.store(true, std::memory_order_release);
-        rest.rouse(mine);
+        if (mine == rest.self && !mine->own_task) {
+            mine->own_task.emplace(std::forward<decltype(task)>(task));
+            return;
+        }
+        mine->tasks.emplace_back(std::forward<decltype(task)>(task));
+        mine->has_tasks.store(true, std::memory_order_release);
+        rest.wake(mine);
     };
     const auto answer = [&](call_map& from, core::waiter_id who, const auto& fill) {
         if (const auto mine = take_call(from, who, rest)) {
@@ -155,22 +172,22 @@ void session::carry_out(core::action& what, aftermath& rest) {
         }
     };
     if (auto* ask = std::get_if<core::send_acquire>(&what)) {
-        errand_of(ask->on_behalf_of, std::move(*ask));
+        leave_to(ask->on_behalf_of, std::move(*ask));
     } else if (auto* back = std::get_if<core::send_release>(&what)) {
-        errand_of(back->on_behalf_of, std::move(*back));
+        leave_to(back->on_behalf_of, std::move(*back));
     } else if (auto* renew = std::get_if<core::send_renew>(&what)) {
-        rest.deeds.emplace_back(std::move(*renew));
+        rest.tasks.emplace_back(std::move(*renew));
     } else if (auto* watch = std::get_if<core::update_watch>(&what)) {
-        rest.deeds.emplace_back(std::move(*watch));
+        rest.tasks.emplace_back(std::move(*watch));
     } else if (auto* soon = std::get_if<core::stand_by>(&what)) {
         if (const auto mine = find_call(soon->id, rest)) {
             mine->standing_by.store(true, std::memory_order_release);
-            rest.rouse(mine);
+            rest.wake(mine);
         }
     } else if (auto* offer = std::get_if<core::offer_turn>(&what)) {
         if (const auto mine = find_call(offer->id, rest)) {
             mine->offered.store(true, std::memory_order_release);
-            rest.rouse(mine);
+            rest.wake(mine);
         }
     } else if (auto* got = std::get_if<core::finish_acquire>(&what)) {
         complete(*got, rest);
@@ -203,7 +220,7 @@ void session::carry_out(core::action& what, aftermath& rest) {
     }
 }
 
-void session::complete(core::finish_acquire& what, aftermath& rest) {
+void session::complete(core::finish_acquire& what, follow_up& rest) {
     const auto mine = take_call(calls_, what.id, rest);
     if (!mine) {
         return;
@@ -219,38 +236,36 @@ void session::complete(core::finish_acquire& what, aftermath& rest) {
     finish(mine, rest);
 }
 
-/// The caller has its answer. Errands it did not get to are done by whoever is here.
-void session::finish(const std::shared_ptr<call>& mine, aftermath& rest) {
-    for (auto& errand : mine->errands) {
-        rest.deeds.push_back(std::move(errand));
+/// The caller has its answer. What it did not get to is done by whoever is here.
+void session::finish(const std::shared_ptr<call>& mine, follow_up& rest) {
+    for (auto& task : mine->tasks) {
+        rest.tasks.push_back(std::move(task));
     }
-    mine->errands.clear();
+    mine->tasks.clear();
     mine->done.store(true, std::memory_order_release);
-    rest.rouse(mine);
+    rest.wake(mine);
 }
 
-void session::perform(std::vector<deed> deeds, engines::caller from) noexcept {
-    for (auto& what : deeds) {
-        try {
-            perform(what, from);
-        } catch (const std::exception& wrong) {
-            refuse(what, {errc::outcome_unknown, wrong.what()});
-        }
+void session::perform(store_task& task, engines::caller from) noexcept {
+    try {
+        send(task, from);
+    } catch (const std::exception& wrong) {
+        refuse(task, {errc::outcome_unknown, wrong.what()});
     }
 }
 
-void session::perform(deed& what, engines::caller from) {
+void session::send(store_task& task, engines::caller from) {
     const engine_use in_use{*this};
     if (!in_use) {
-        refuse(what, {errc::shut_down, "shutdown was called, or the client was destroyed"});
+        refuse(task, {errc::shut_down, "shutdown was called, or the client was destroyed"});
         return;
     }
-    if (auto* watch = std::get_if<core::update_watch>(&what)) {
+    if (auto* watch = std::get_if<core::update_watch>(&task)) {
         update_watch(*watch);
         return;
     }
     requests_.fetch_add(1, std::memory_order_relaxed);
-    if (auto* ask = std::get_if<core::send_acquire>(&what)) {
+    if (auto* ask = std::get_if<core::send_acquire>(&task)) {
         // The store has its time also when this thread did not get to run until now.
         const auto least = std::min(options_.request_timeout, least_time_to_answer);
         const auto deadline = std::max(ask->deadline, deadline_after(least));
@@ -260,14 +275,14 @@ void session::perform(deed& what, engines::caller from) {
                                  table.on_acquire_reply(id, reply, now);
                              });
                          });
-    } else if (auto* back = std::get_if<core::send_release>(&what)) {
+    } else if (auto* back = std::get_if<core::send_release>(&task)) {
         engine_->release(std::move(back->request), {back->deadline, from},
                          [this, id = back->id](const engines::release_reply& reply) {
                              drive([&](core::lock_table& table, clock::time_point now) {
                                  table.on_release_reply(id, reply, now);
                              });
                          });
-    } else if (auto* renew = std::get_if<core::send_renew>(&what)) {
+    } else if (auto* renew = std::get_if<core::send_renew>(&task)) {
         engine_->renew(std::move(renew->requests), {renew->deadline, from},
                        [this, id = renew->id](const std::vector<engines::renew_reply>& replies) {
                            drive([&](core::lock_table& table, clock::time_point now) {
@@ -279,17 +294,17 @@ void session::perform(deed& what, engines::caller from) {
 
 /// The engine is gone, or fails: answer in its place, so that nobody waits for ever. A watch that was
 /// not made is missed by nobody: whoever waits asks again after a while.
-void session::refuse(const deed& what, const failure& why) noexcept {
+void session::refuse(const store_task& task, const failure& why) noexcept {
     drive([&](core::lock_table& table, clock::time_point now) {
-        if (const auto* ask = std::get_if<core::send_acquire>(&what)) {
+        if (const auto* ask = std::get_if<core::send_acquire>(&task)) {
             engines::acquire_reply reply;
             reply.error = why;
             table.on_acquire_reply(ask->id, reply, now);
-        } else if (const auto* back = std::get_if<core::send_release>(&what)) {
+        } else if (const auto* back = std::get_if<core::send_release>(&task)) {
             engines::release_reply reply;
             reply.error = why;
             table.on_release_reply(back->id, reply, now);
-        } else if (const auto* renew = std::get_if<core::send_renew>(&what)) {
+        } else if (const auto* renew = std::get_if<core::send_renew>(&task)) {
             table.on_renew_replies(renew->id, {}, now);
         }
     });
@@ -327,23 +342,34 @@ void session::update_watch(const core::update_watch& what) {
     }
 }
 
-/// Runs the caller's errands until its answer is there.
+/// Sends what the core has for the store on this caller's behalf.
+void session::perform_own(call& mine, store_task& task) noexcept {
+    if (const auto* const ask = std::get_if<core::send_acquire>(&task)) {
+        mine.asked_as = ask->request.owner;
+    }
+    perform(task, mine.may_leave ? engines::caller::must_not_block : engines::caller::may_block);
+}
+
+/// Does what there is to do at the store on the caller's behalf, until its answer is there.
 void session::wait(const std::shared_ptr<call>& mine) {
     const auto answered = [&] { return mine->done.load(std::memory_order_acquire); };
-    const auto sent_for = [&] { return mine->sent_for.load(std::memory_order_acquire); };
+    const auto has_tasks = [&] { return mine->has_tasks.load(std::memory_order_acquire); };
     const auto offered = [&] { return mine->offered.load(std::memory_order_acquire); };
-    const auto called = [&] { return answered() || sent_for() || offered(); };
+    const auto called = [&] { return answered() || has_tasks() || offered(); };
+    if (auto first = std::exchange(mine->own_task, std::nullopt)) {
+        perform_own(*mine, *first);
+    }
     while (!answered()) {
-        if (sent_for()) {
-            std::vector<deed> errands;
+        if (has_tasks()) {
+            std::vector<store_task> tasks;
             {
                 const std::lock_guard lock{guard_};
-                errands.swap(mine->errands);
-                mine->sent_for.store(false, std::memory_order_relaxed);
+                tasks.swap(mine->tasks);
+                mine->has_tasks.store(false, std::memory_order_relaxed);
             }
-            note_question(*mine, errands);
-            perform(std::move(errands),
-                    mine->may_leave ? engines::caller::must_not_block : engines::caller::may_block);
+            for (auto& task : tasks) {
+                perform_own(*mine, task);
+            }
         } else if (mine->offered.exchange(false, std::memory_order_acq_rel)) {
             drive([&](core::lock_table& table, clock::time_point now) {
                 table.take_turn(mine->number, now);

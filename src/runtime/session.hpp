@@ -30,9 +30,8 @@ class release_tally;
 /// does what it says.
 ///
 /// Threads: callers' own, a timer, a notifier, and whatever the engine has. One mutex guards the core;
-/// it is never held while the engine or foreign code runs. A caller that waits does its own errands:
-/// requests to the store on its behalf run on its thread, so an uncontended lock costs no thread
-/// switch.
+/// it is never held while the engine or foreign code runs. A caller that waits sends its own requests
+/// to the store on its thread, so an uncontended lock costs no thread switch.
 ///
 /// Out of memory: what a call allocates before its first step may throw `std::bad_alloc`. A step itself
 /// ends the process then, because a lock that is half taken or half given back is worse. An engine
@@ -134,7 +133,8 @@ private:
         bool usable_{};
     };
 
-    using deed =
+    /// What is to be done at the store.
+    using store_task =
         std::variant<core::send_acquire, core::send_renew, core::send_release, core::update_watch>;
 
     /// A hold that is not released yet. It says so before it is destroyed, so the mutex is enough to
@@ -150,33 +150,37 @@ private:
     };
 
     /// What is left to do once the mutex is free again.
-    struct aftermath {
+    struct follow_up {
         /// The call whose own step this is: awake, and not among `calls_` yet.
         std::shared_ptr<call> self;
-        std::vector<deed> deeds{};
-        std::vector<std::shared_ptr<call>> wake{};
+        /// For nobody's thread in particular.
+        std::vector<store_task> tasks{};
+        /// Usually none or one is to be woken.
+        std::shared_ptr<call> first_to_wake{};
+        std::vector<std::shared_ptr<call>> others_to_wake{};
 
         [[nodiscard]] bool is_self(core::waiter_id who) const noexcept;
-        void rouse(const std::shared_ptr<call>& who);
+        void wake(const std::shared_ptr<call>& who);
+        void wake_all() const;
     };
     struct joint_call;
     void send_together(const std::shared_ptr<joint_call>& what);
     void answer_together(joint_call& what, const engines::acquire_all_reply& reply);
     template <class Step>
     void drive(const Step& step, std::shared_ptr<call> self = nullptr) noexcept;
-    void collect(aftermath& rest);
-    void carry_out(core::action& what, aftermath& rest);
-    [[nodiscard]] std::shared_ptr<call> find_call(core::waiter_id who, const aftermath& rest) const;
+    void collect(follow_up& rest);
+    void apply(core::action& what, follow_up& rest);
+    [[nodiscard]] std::shared_ptr<call> find_call(core::waiter_id who, const follow_up& rest) const;
     using call_map = std::unordered_map<core::waiter_id, std::shared_ptr<call>>;
     [[nodiscard]] static std::shared_ptr<call> take_call(call_map& from, core::waiter_id who,
-                                                         const aftermath& rest);
-    void complete(core::finish_acquire& what, aftermath& rest);
-    static void finish(const std::shared_ptr<call>& mine, aftermath& rest);
-    void perform(std::vector<deed> deeds, engines::caller from) noexcept;
-    void perform(deed& what, engines::caller from);
-    void refuse(const deed& what, const failure& why) noexcept;
+                                                         const follow_up& rest);
+    void complete(core::finish_acquire& what, follow_up& rest);
+    static void finish(const std::shared_ptr<call>& mine, follow_up& rest);
+    void perform(store_task& task, engines::caller from) noexcept;
+    void send(store_task& task, engines::caller from);
+    void refuse(const store_task& task, const failure& why) noexcept;
     void wait(const std::shared_ptr<call>& mine);
-    static void note_question(call& mine, const std::vector<deed>& errands);
+    void perform_own(call& mine, store_task& task) noexcept;
     void attend(call& mine);
     void update_watch(const core::update_watch& what);
     void tick();

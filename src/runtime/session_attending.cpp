@@ -47,14 +47,6 @@ private:
     bool tired_{};
 };
 
-void session::note_question(call& mine, const std::vector<deed>& errands) {
-    for (const auto& each : errands) {
-        if (const auto* const ask = std::get_if<core::send_acquire>(&each)) {
-            mine.asked_as = ask->request.owner;
-        }
-    }
-}
-
 /// Whoever has asked the store waits for what the store says next: its thread may as well be the one
 /// that hears it. Those who wait for others of this process sleep better elsewhere.
 void session::attend(call& mine) {

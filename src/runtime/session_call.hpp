@@ -24,9 +24,11 @@ struct session::call {
     threading::atomic<bool> standing_by{false};
     /// The lock is free for this call, if it is quick.
     threading::atomic<bool> offered{false};
-    /// Whether there are errands, which the session's mutex guards.
-    threading::atomic<bool> sent_for{false};
-    std::vector<deed> errands;
+    /// What its thread is to do at the store next. Only for its thread.
+    std::optional<store_task> own_task;
+    /// Whether other threads have left it something to do, which the session's mutex guards.
+    threading::atomic<bool> has_tasks{false};
+    std::vector<store_task> tasks;
     /// Not null: what it asks for goes here, to be sent together with what others ask for.
     core::joint_question* together{};
     const core::claim* asked{};
@@ -44,7 +46,7 @@ struct session::call {
 /// goes on record only if it has to wait.
 template <class Step>
 void session::drive(const Step& step, std::shared_ptr<call> self) noexcept {
-    aftermath rest{std::move(self)};
+    follow_up rest{std::move(self)};
     {
         const std::lock_guard lock{guard_};
         step(table_, clock::now());
@@ -53,10 +55,10 @@ void session::drive(const Step& step, std::shared_ptr<call> self) noexcept {
             (rest.self->converts ? conversions_ : calls_).emplace(rest.self->number, rest.self);
         }
     }
-    for (const auto& one : rest.wake) {
-        one->spot.unpark();
+    rest.wake_all();
+    for (auto& task : rest.tasks) {
+        perform(task, engines::caller::must_not_block);
     }
-    perform(std::move(rest.deeds), engines::caller::must_not_block);
 }
 
 }  // namespace holdfast::detail
