@@ -69,7 +69,8 @@ parsed_duration parse_duration(std::string_view text) {
         return refuse("the duration is empty; write it like 30s");
     }
     if (text.find_first_not_of("0123456789") == std::string_view::npos) {
-        return refuse(fmt::format("{0} what? write {0}s", text));
+        const bool zero = text.find_first_not_of('0') == std::string_view::npos;
+        return refuse(fmt::format("{} what? write {}s", text, zero ? "30" : text));
     }
     std::int64_t total = 0;
     std::size_t next_unit = 0;

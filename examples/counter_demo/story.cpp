@@ -135,7 +135,9 @@ bool a_holder_that_is_stopped() {
     const channel from_successor;
     std::cout << "3. A process takes the lock for 1 s at a time and is then stopped (SIGSTOP): the "
                  "pause that no\n"
-                 "   lock can prevent.\n";
+                 "   lock can prevent. Every grant comes with a token, a number larger than all "
+                 "before; the file\n"
+                 "   refuses writes with a smaller token than it has seen.\n";
     child_process holder{[&] { return be_stopped(store, file, to_holder, from_holder); }};
     const auto old_token = std::stoull(from_holder.receive());
     std::cout << "   holder    pid " << holder.pid() << " has it, token " << old_token

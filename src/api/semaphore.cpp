@@ -14,8 +14,9 @@ namespace {
 [[nodiscard]] detail::claim_kind permit(const detail::session& where, const std::string& name,
                                         std::uint32_t permits, std::uint32_t limit) {
     if (permits == 0 || permits > limit) {
-        failure{errc::invalid_argument,
-                std::to_string(permits) + " permits of " + std::to_string(limit) + " can never be had"}
+        failure{errc::invalid_argument, std::to_string(permits) + " permits of " +
+                                            std::to_string(limit) + " can never be had; ask for 1 to " +
+                                            std::to_string(limit)}
             .raise(detail::describe(where, name));
     }
     return {claim_mode::permit, permits, limit, lock_kind::semaphore};

@@ -33,6 +33,7 @@ TEST(duration, units_add_up) {
 
 TEST(duration, a_number_without_unit_is_refused_with_a_hint) {
     EXPECT_EQ(problem("30"), "30 what? write 30s");
+    EXPECT_EQ(problem("0"), "0 what? write 30s");
 }
 
 TEST(duration, zero_is_refused) {

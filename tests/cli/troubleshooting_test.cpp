@@ -736,6 +736,29 @@ const std::map<std::string, production>& productions() {
              mutex lock{store, "job"};
              return said_by_child([&] { lock.unlock(); });
          }},
+        {"holdfast: shared_mutex::unlock_shared without a lock",
+         [](stage& on) {
+             client store{on.local_store()};
+             shared_mutex lock{store, "job"};
+             return said_by_child([&] { lock.unlock_shared(); });
+         }},
+        {"holdfast: recursive_mutex::unlock by a thread that has not locked it",
+         [](stage& on) {
+             client store{on.local_store()};
+             recursive_mutex lock{store, "job"};
+             return said_by_child([&] { lock.unlock(); });
+         }},
+        {"only a lease of a shared_mutex can be converted",
+         [](stage& on) {
+             client store{on.local_store()};
+             auto held = mutex{store, "job"}.acquire();
+             try {
+                 static_cast<void>(held.downgrade());
+             } catch (const std::system_error& error) {
+                 return std::string{error.what()};
+             }
+             return std::string{};
+         }},
         {"outside of a transaction: the check and the write would not be one step; begin one first",
          [](stage&) {
              return with_fence(":memory:", [](guard::fence& fence) {

@@ -27,7 +27,7 @@ STRATEGIES = [
              locked=False),
     Strategy("local", "a mutex in each process", "right for one process; there are two", exact=False,
              locked=False),
-    Strategy("spin", "the tutorial's lock", "SETNX, and 20 ms of sleep after each refusal",
+    Strategy("spin", "a home-made lock", "SETNX in Redis, and 20 ms of sleep after each refusal",
              locked=False, faultless_only=True),
     Strategy("holdfast", "holdfast mutex", "a lock in one Redis; the stock checks its tokens"),
     Strategy("redlock", "holdfast, 3 members", "the same over a quorum of three Redis servers"),

@@ -77,13 +77,15 @@ a crowd:
   buyers, units     200 who buy five times each, or 3000 who buy once; and how much there is for them:
                     a fifth of the purchases must be turned away
   sold, oversold    orders in the store afterwards, and how many of them are more than there was
-  left, errors      units that the store still counts, and answers that were errors (asked again)
+  left, errors      units that the store still counts (without a lock, buyers overwrite each other's
+                    count, so many may be left although too many were sold), and answers that were
+                    errors (asked again)
   orders/s          how fast it sold
   p50, p99          how long a buyer waited for the answer: half of them, 99 of 100, no longer than this
   redis             commands that all Redis servers had to carry out for a purchase
-  the last word     exact: every unit was sold once. OVERSOLD is what a lock is there to prevent
+  at the row's end  exact: every unit was sold once. OVERSOLD is what a lock is there to prevent
 
-Read it so: first the last word, then what being exact costs in orders/s and p99. Rows of one run can
+Read it so: first the end of each row, then what being exact costs in orders/s and p99. Rows of one run can
 be compared, those of different machines cannot.
 """
 
