@@ -744,9 +744,10 @@ const std::map<std::string, production>& productions() {
          }},
         {"holdfast: recursive_mutex::unlock by a thread that has not locked it",
          [](stage& on) {
-             client store{on.local_store()};
-             recursive_mutex lock{store, "job"};
-             return said_by_child([&] { lock.unlock(); });
+             return said_by_child([&] {
+                 client store{on.local_store()};
+                 recursive_mutex{store, "job"}.unlock();
+             });
          }},
         {"only a lease of a shared_mutex can be converted",
          [](stage& on) {

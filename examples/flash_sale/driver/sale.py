@@ -85,8 +85,8 @@ a crowd:
   redis             commands that all Redis servers had to carry out for a purchase
   at the row's end  exact: every unit was sold once. OVERSOLD is what a lock is there to prevent
 
-Read it so: first the end of each row, then what being exact costs in orders/s and p99. Rows of one run can
-be compared, those of different machines cannot.
+Read it so: first the end of each row, then what being exact costs in orders/s and p99. Rows of one run
+can be compared, those of different machines cannot.
 """
 
 
