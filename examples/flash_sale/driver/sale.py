@@ -83,7 +83,7 @@ a crowd:
   orders/s          how fast it sold
   p50, p99          how long a buyer waited for the answer: half of them, 99 of 100, no longer than this
   redis             commands that all Redis servers had to carry out for a purchase
-  at the row's end  exact: every unit was sold once. OVERSOLD is what a lock is there to prevent
+  exact             at the row's end: every unit was sold once. OVERSOLD is what a lock prevents
 
 Read it so: first the end of each row, then what being exact costs in orders/s and p99. Rows of one run
 can be compared, those of different machines cannot.
