@@ -24,9 +24,11 @@ endif()
 
 find_program(HOLDFAST_CCACHE ccache)
 if(HOLDFAST_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-    # Without this it gives up on precompiled headers.
+    # Without the sloppiness it gives up on precompiled headers. Paths below the project are relative for it, so
+    # that a second checkout finds what the first one compiled.
     set(CMAKE_CXX_COMPILER_LAUNCHER
-        ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${HOLDFAST_CCACHE})
+        ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
+        CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${HOLDFAST_CCACHE})
 endif()
 
 # The standard headers that most of our files include, read once for each way of compiling them. Only the
