@@ -273,8 +273,8 @@ void redis_engine::acquire(acquire_request request, call how, completion<acquire
     } else if (request.kind == lock_kind::mutex && request.queue) {
         question = clock::now().time_since_epoch().count();
     }
-    // What is granted by another's release is confirmed by nobody, and asks for no particular token.
-    const bool may_be_told = request.replicas == replica_policy{} && request.token_floor.value == 0;
+    // What is granted by another's release asks for no particular token.
+    const bool may_be_told = request.token_floor.value == 0;
     const bool has_turns = request.kind != lock_kind::fair_mutex;
     const int turn = has_turns ? turns_->claim(key) : 0;
     auto script = acquire_call(request, key, dialect_, may_be_told ? question : 0, turn);

@@ -16,6 +16,13 @@ namespace {
     return code == errc::store_unavailable || code == errc::outcome_unknown;
 }
 
+/// Whether a grant by another's release can be taken as it is. A lease that is never renewed had better
+/// begin afresh, and replicas confirm only what their own client asks for: such waiters ask once more,
+/// and are granted the same.
+[[nodiscard]] bool grant_is_final(const terms& how) noexcept {
+    return how.renewal == renewal_mode::automatic && how.replicas == replica_policy{};
+}
+
 }  // namespace
 
 acquisition::acquisition(engines::acquire_request claim, const terms& how,
@@ -23,9 +30,7 @@ acquisition::acquisition(engines::acquire_request claim, const terms& how,
     : claim_{std::move(claim)},
       settings_{settings},
       margin_{how.margin},
-      // Renewal makes up for it. One that is never renewed had better start afresh.
-      oldest_turn_{how.renewal == renewal_mode::automatic ? how.ttl / 4 : std::chrono::milliseconds{}} {
-}
+      oldest_turn_{grant_is_final(how) ? how.ttl / 4 : std::chrono::milliseconds{}} {}
 
 engines::acquire_request acquisition::ask(clock::time_point now, std::uint32_t token_count) {
     state_ = state::asking;
@@ -42,14 +47,13 @@ engines::acquire_request acquisition::ask(clock::time_point now, std::uint32_t t
     return request;
 }
 
-/// A plain lock is only given to one who was refused it before, and listens since then. Who never
-/// renews had better start afresh.
+/// A plain lock is only given to a waiter that was refused it before, and listens since then.
 bool acquisition::stands_in_line() const noexcept {
     if (claim_.kind == lock_kind::fair_mutex) {
         return claim_.queue;
     }
     return claim_.kind == lock_kind::mutex && claim_.mode == claim_mode::exclusive && claim_.queue &&
-           settings_.store_hands_over && contended_ && oldest_turn_ > clock::duration::zero();
+           settings_.store_hands_over && contended_;
 }
 
 acquisition::verdict acquisition::on_reply(const engines::acquire_reply& reply, clock::time_point now,
@@ -126,7 +130,7 @@ acquisition::verdict acquisition::on_turn(const engines::turn_grant& grant, cloc
     // Told of an older request, or while one is under way: the answer to the later one decides. Asked
     // again, the store says the same, and begins the ttl anew.
     const bool told_in_time =
-        state_ == state::waiting && grant.asked_at >= sent_at_ && now - grant.asked_at <= oldest_turn_;
+        state_ == state::waiting && grant.asked_at >= sent_at_ && now - grant.asked_at < oldest_turn_;
     if (!told_in_time) {
         return on_hint();
     }

@@ -115,7 +115,8 @@ private:
     engines::acquire_request claim_;
     contention_settings settings_;
     clock::duration margin_;
-    /// How much of its ttl a lease granted in line may have lost, at most, by the time we hear of it.
+    /// A lease granted in line must have lost less than this of its ttl by the time we hear of it. Zero:
+    /// such a grant is never taken as it is.
     clock::duration oldest_turn_;
     state state_{state::idle};
     clock::time_point sent_at_{};

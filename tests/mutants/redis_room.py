@@ -17,8 +17,8 @@ MUTANTS = [
     mutant(
         "src/core/acquisition.cpp",
         "state_ == state::waiting && grant.asked_at >= sent_at_ && "
-        "now - grant.asked_at <= oldest_turn_;",
-        "state_ == state::waiting && now - grant.asked_at <= oldest_turn_;",
+        "now - grant.asked_at < oldest_turn_;",
+        "state_ == state::waiting && now - grant.asked_at < oldest_turn_;",
         "A grant in line counts only as the answer to the last question.",
         "holdfast_redis_tests "
         "redis_fair_lock.a_grant_that_answers_an_older_question_is_not_believed"),

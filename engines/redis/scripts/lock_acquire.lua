@@ -127,9 +127,9 @@ if not heard.err and tonumber(heard[2]) == 0 then
 end
 local place, count = wish_of(owner, wishes)
 local written
-if place then
-    written = redis.pcall('LSET', wishes, place - 1, wish)
-elseif count < 256 then
+if place or count >= 256 then
+    written = redis.pcall('LSET', wishes, (place or 0) - 1, wish)
+else
     written = redis.pcall('RPUSH', wishes, wish)
 end
 if type(written) == 'number' or written and not written.err then

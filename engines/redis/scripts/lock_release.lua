@@ -39,9 +39,8 @@ end
 
 -- Gives the lock to the first that still wants it and would hear of it. Where others listen they have
 -- a place in this order, ahead of those whom it leaves waiting; if there are more of them than of ours,
--- it is their turn each time, because ours are quicker when they release it. One time in sixteen
--- everybody has a chance, also those of ours who leave no wishes. No function: it would cost as much as
--- two calls.
+-- it is their turn each time, because ours are quicker when they release it. No function: it would cost
+-- as much as two calls.
 if mine and not linger then
     local several = waiting[2] ~= nil
     local subscribers = publish == 'spublish' and 'SHARDNUMSUB' or 'NUMSUB'
@@ -77,7 +76,7 @@ if mine and not linger then
                 -- The floor of the one that releases: its connection is to the server as it is now, the
                 -- waiter's wish may come from before a loss of data.
                 local counts, first = pcall(take_tokens, counter, count, tonumber(floor), 0)
-                if not counts or math.floor(first / count) % 16 == 0 then
+                if not counts then
                     told = tell(publish, channel, '0')
                     return {1, told, untold}
                 end

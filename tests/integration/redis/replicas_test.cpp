@@ -116,6 +116,48 @@ TEST_F(redis_replica_policy, counts_for_every_name_of_a_multi_lock) {
     }
 }
 
+/// A release gives the lock to the waiter, and the replicas confirm it for the waiter's own request.
+TEST_F(redis_replica_policy, counts_for_a_lock_that_was_given_by_a_release) {
+    client other{address_of(servers_.master().port())};
+    for (int round = 0; round < 10; ++round) {
+        auto held = mutex{other, "stock"}.acquire();
+        auto waiting = in_background([this] {
+            return mutex{client_, "stock", confirmed_by(replica_policy::at_least(2))}.try_acquire_for(
+                20s);
+        });
+        const auto wishes = [this] {
+            return servers_.master().cli({"LRANGE", "holdfast_wishes:{stock}", "0", "-1"});
+        };
+        ASSERT_TRUE(eventually([&] { return !wishes().empty(); }));
+        const auto wish = wishes();
+        held.release();
+        const auto got = waiting.get();
+        ASSERT_TRUE(got);
+        EXPECT_EQ(wish.substr(0, wish.find(' ')), got->owner().text());
+        for (std::size_t index = 0; index < servers_.replica_count(); ++index) {
+            EXPECT_EQ(servers_.replica(index).cli({"HGET", "stock", got->owner().text()}), "1");
+        }
+    }
+}
+
+TEST_F(redis_replica_policy, a_lock_given_by_a_release_that_no_replica_confirms_is_given_back) {
+    client other{address_of(servers_.master().port())};
+    auto held = mutex{other, "stock"}.acquire();
+    auto waiting = in_background([this] {
+        return error_of([this] {
+            return mutex{client_, "stock", confirmed_by(replica_policy::at_least(1))}.try_acquire_for(
+                6s);
+        });
+    });
+    ASSERT_TRUE(eventually([&] {
+        return servers_.master().ask({"EXISTS", "holdfast_wishes:{stock}"}).integer == 1;
+    }));
+    pause(2);
+    held.release();
+    EXPECT_NE(waiting.get(), std::error_code{});
+    EXPECT_TRUE(eventually([&] { return mutex(other, "stock").try_acquire().has_value(); }));
+}
+
 /// Options crossed with features: no kind of lock, and no number of names, forgets the policy.
 TEST_F(redis_replica_policy, holds_for_every_kind_of_lock) {
     pause(2);
@@ -179,7 +221,9 @@ TEST_F(redis_replica_policy, a_downgrade_while_the_replicas_hang_leaves_one_hold
 
 TEST_F(redis_replica_policy, says_how_many_confirmed) {
     pause(2);
-    mutex stock{client_, "stock", confirmed_by(replica_policy::majority())};
+    // On a busy machine the give-back takes its time, too, and without its answer the text is another.
+    client patient{address_of(servers_.master().port()), {.request_timeout = 4 * request_timeout}};
+    mutex stock{patient, "stock", confirmed_by(replica_policy::majority())};
     const auto text = error_text_of([&] { return stock.try_acquire(); });
     EXPECT_NE(text.find("only 0 replicas confirmed"), std::string::npos) << text;
 }
@@ -215,24 +259,6 @@ TEST_F(redis_replica_policy, a_waiter_gets_the_lock_once_the_replicas_are_back) 
     const auto held = waiting.get();
     ASSERT_TRUE(held.has_value());
     EXPECT_EQ(servers_.master().cli({"HGETALL", "stock"}), held->owner().text() + "\n1");
-}
-
-/// What another's release gives is confirmed by nobody.
-TEST_F(redis_replica_policy, a_lock_with_one_is_always_asked_for) {
-    auto held = mutex{client_, "stock"}.acquire();
-    client other{address_of(servers_.master().port())};
-    auto waiting = in_background([&] {
-        return mutex{other, "stock", confirmed_by(replica_policy::majority())}.try_acquire_for(20s);
-    });
-    // It has been refused, listens, and has been refused again.
-    const std::vector<std::string> listeners{"PUBSUB", "NUMSUB", "redisson_lock__channel:{stock}"};
-    ASSERT_TRUE(eventually([&] { return servers_.master().ask(listeners).items[1].integer == 1; }));
-    command_log log{servers_.master()};
-    std::size_t asked = 0;
-    ASSERT_TRUE(eventually([&] { return (asked += script_runs(log.news())) >= 1; }));
-    EXPECT_FALSE(is_in_master("holdfast_wishes:{stock}"));
-    held.release();
-    EXPECT_TRUE(waiting.get());
 }
 
 TEST_F(redis_replica_policy, does_not_slow_down_locks_without_one) {

@@ -81,6 +81,42 @@ TEST_F(lock_table_giving, what_is_given_counts_from_the_request_that_was_told_to
     let_go(who_waits);
 }
 
+TEST_F(lock_table_giving, a_lease_that_is_not_renewed_is_asked_for_once_more) {
+    auto how = lease_terms();
+    how.renewal = holdfast::renewal_mode::none;
+    const auto asked = wait_for_it(on_terms(how, exclusive()));
+    EXPECT_TRUE(asked.request.queue);
+    at(100ms);
+
+    gives(asked.request.owner, grant);
+
+    EXPECT_EQ(said<finish_acquire>(), 0U);
+    const auto again = only<send_acquire>();
+    EXPECT_EQ(again.request.owner, asked.request.owner);
+    answer(again, granted(30));
+    EXPECT_EQ(only<finish_acquire>().valid_until, start + 100ms + how.ttl - how.margin);
+    stop_watching();
+    let_go(who_waits);
+}
+
+TEST_F(lock_table_giving, a_lease_that_replicas_confirm_is_asked_for_once_more) {
+    auto how = lease_terms();
+    how.replicas = holdfast::replica_policy::at_least(1);
+    const auto asked = wait_for_it(on_terms(how, exclusive()));
+    EXPECT_TRUE(asked.request.queue);
+
+    gives(asked.request.owner, grant);
+
+    EXPECT_EQ(said<finish_acquire>(), 0U);
+    const auto again = only<send_acquire>();
+    EXPECT_EQ(again.request.owner, asked.request.owner);
+    EXPECT_EQ(again.request.replicas, how.replicas);
+    answer(again, granted(30));
+    EXPECT_EQ(only<finish_acquire>().token.value, 30U);
+    stop_watching();
+    let_go(who_waits);
+}
+
 TEST_F(lock_table_giving, what_refers_to_an_older_request_is_asked_for) {
     const auto asked = wait_for_it();
     at(100ms);
@@ -185,15 +221,6 @@ TEST_F(lock_table_giving, one_that_is_refused_while_its_process_listens_leaves_i
     answer(only<send_acquire>(), granted(40));
     stop_watching();
     let_go(next);
-}
-
-TEST_F(lock_table_giving, one_that_never_renews_is_given_nothing) {
-    const auto asked = wait_for_it(on_terms(fixed_terms(), exclusive()));
-    EXPECT_FALSE(asked.request.queue);
-    cancel(who_waits);
-    EXPECT_EQ(said<send_release>(), 0U);
-    EXPECT_EQ(only<finish_acquire>().error.code, errc::cancelled);
-    stop_watching();
 }
 
 /// Any other store.

@@ -3,7 +3,8 @@
 --     <owner> <ttl in ms> <token count> <alive until> <number of the question> <token counter>
 --     and ` unheard <from>` of one that cannot listen: it asks again soon after that time
 -- and the places of the others (`turns`). It goes by itself soon after the last of them asked. It is
--- short, because whoever asks looks for itself in all of it: those for whom there is no room ask again.
+-- short, because whoever asks looks for itself in all of it. When it is full the last place goes to
+-- whoever asks last, and the one that had it asks again soon: so nobody is kept out for ever.
 
 -- Where this owner's wish stands, from 1, and its text; nil and how many there are.
 local function wish_of(owner, key)
