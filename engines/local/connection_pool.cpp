@@ -122,7 +122,14 @@ void connection_pool::prepare(const time_base& base, clock::time_point deadline)
     // Both: others may have opened the store before somebody deleted `wake`.
     const auto exclude_others = [&] {
         take_guards();
-        return others_.exclude_others() && memory_guard_ && !memory_guard_->others_have_it();
+        if (memory_guard_ && memory_guard_->others_have_it()) {
+            return company::users;
+        }
+        if (memory_guard_ && others_.exclude_others()) {
+            return company::none;
+        }
+        // Whoever uses the store has said with which files.
+        return others_.files() == 0 ? company::newcomers : company::users;
     };
     bool made_room = false;
     // SQLite does not wait for every lock it needs to turn a new file into a store.

@@ -26,7 +26,6 @@ CREATE TABLE latch(name BLOB PRIMARY KEY, count INT NOT NULL, expires INT NOT NU
 CREATE TABLE latch_mark(
     sequence INTEGER PRIMARY KEY, request BLOB NOT NULL, name BLOB NOT NULL, UNIQUE(request, name));
 CREATE TABLE boot(id BLOB NOT NULL);
-INSERT INTO boot VALUES(x'');
 )";
 
 std::int64_t wall_microseconds() {
@@ -56,7 +55,9 @@ void check_kind(database& store, const std::string& path) {
     }
 }
 
-void create_tables(database& store) {
+/// A new store belongs to the boot that it was made in from its first moment: whoever opens it while it
+/// is made need not adopt it.
+void create_tables(database& store, const time_base& base) {
     transaction change{store};
     // Another process may have been first.
     if (is_new(store)) {
@@ -64,6 +65,8 @@ void create_tables(database& store) {
         statement counter{store, "INSERT INTO hold VALUES(x'', x'', 0, 0, 0, ?1, 0, 0, ?2, 0)"};
         counter.bind(1, wall_microseconds()).bind(2, std::numeric_limits<std::int64_t>::max());
         counter.run();
+        statement made_in{store, "INSERT INTO boot VALUES(?1)"};
+        made_in.bind(1, base.text()).run();
         store.execute("PRAGMA application_id=" + std::to_string(application_id) +
                       "; PRAGMA user_version=" + std::to_string(schema_version));
     }
@@ -105,23 +108,26 @@ void forget_earlier_boots(database& store, const std::string& base) {
              "one container, or name another directory"}};
 }
 
-/// A store of an earlier boot is emptied. Nobody who was there then is there now: where others have the
-/// store open, it is our id or theirs that is wrong.
+/// A store of an earlier boot is emptied. Nobody who was there then is there now: where others use the
+/// store, it is our id or theirs that is wrong. Others who are just opening it, as many jobs do that
+/// start together after a boot, are in each other's way for longer on a busy machine.
 void adopt(database& store, const std::string& path, const time_base& base,
-           const std::function<bool()>& exclude_others) {
-    constexpr std::chrono::seconds patience{1};  // for others who are just doing the same
+           const std::function<company()>& exclude_others) {
+    constexpr std::chrono::seconds patience_with_users{1};
+    constexpr std::chrono::seconds patience{20};
     const std::string wanted = base.text();
-    const auto deadline = clock::now() + patience;
+    const auto began = clock::now();
     for (std::string recorded = recorded_base(store); recorded != wanted;
          recorded = recorded_base(store)) {
         if (recorded.starts_with(base.boot)) {
             refuse_other_time(path);
         }
-        if (exclude_others()) {
+        const company others = exclude_others();
+        if (others == company::none) {
             forget_earlier_boots(store, wanted);
             return;
         }
-        if (clock::now() >= deadline) {
+        if (clock::now() - began >= (others == company::users ? patience_with_users : patience)) {
             refuse_other_boot(path);
         }
         std::this_thread::sleep_for(std::chrono::milliseconds{1});
@@ -131,7 +137,7 @@ void adopt(database& store, const std::string& path, const time_base& base,
 }  // namespace
 
 void prepare_schema(database& store, const std::string& path, const time_base& base,
-                    const std::function<bool()>& exclude_others) {
+                    const std::function<company()>& exclude_others) {
     // A file that is not ours must not even be switched to another journal.
     const bool fresh = is_new(store);
     if (!fresh) {
@@ -142,7 +148,7 @@ void prepare_schema(database& store, const std::string& path, const time_base& b
     }
     configure_connection(store);
     if (fresh) {
-        create_tables(store);
+        create_tables(store, base);
         check_kind(store, path);
         store.make_room();  // while there is some: where the journal fills the disk, the tables have
                             // theirs

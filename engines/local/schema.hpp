@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -20,12 +21,15 @@ namespace holdfast::engines::local {
 inline constexpr std::int64_t application_id = 0x484F4C44;  // "HOLD"
 inline constexpr std::int64_t schema_version = 1;
 
+/// Who else has the store open. `newcomers` are opening it, and have read nothing yet.
+enum class company : std::uint8_t { none, newcomers, users };
+
 /// Creates the tables in a new file; refuses a file that is not ours or newer than us. If the host was
 /// booted since, forgets all holds, and raises the token counter to the wall clock; but only while
 /// `exclude_others` says that nobody else has the store open. Refuses a store of another time
 /// namespace, and one that is open to programs which see another boot. Throws `database_error`.
 void prepare_schema(database& store, const std::string& path, const time_base& base,
-                    const std::function<bool()>& exclude_others);
+                    const std::function<company()>& exclude_others);
 
 /// What every further connection needs.
 void configure_connection(database& store);

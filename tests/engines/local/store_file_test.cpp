@@ -58,6 +58,39 @@ TEST_F(store_file, after_a_reboot_all_holds_are_void_and_tokens_still_rise) {
     EXPECT_GT(after.first_token, before.first_token);
 }
 
+/// As many programs at once, each of which finds that others have the store open.
+TEST_F(store_file, a_new_store_is_opened_without_being_alone) {
+    database store{file(), database::opening::create_if_missing, clock::now() + patience, running_};
+    const auto never_alone = [] {
+        ADD_FAILURE() << "nobody needs to be excluded";
+        return local::company::newcomers;
+    };
+    EXPECT_NO_THROW(local::prepare_schema(store, file(), local::this_time_base(), never_alone));
+}
+
+TEST_F(store_file, others_who_are_opening_a_store_of_an_earlier_boot_are_waited_for) {
+    static_cast<void>(open());
+    execute("UPDATE boot SET id = x'00'");
+    database store{file(), database::opening::create_if_missing, clock::now() + patience, running_};
+    const auto began = clock::now();
+    const auto long_in_company = [&] {
+        return clock::now() - began < 1500ms ? local::company::newcomers : local::company::none;
+    };
+    EXPECT_NO_THROW(local::prepare_schema(store, file(), local::this_time_base(), long_in_company));
+    EXPECT_EQ(store.read_number("SELECT id <> x'00' FROM boot"), 1);
+}
+
+TEST_F(store_file, others_who_use_a_store_of_another_boot_are_not_waited_for_long) {
+    static_cast<void>(open());
+    execute("UPDATE boot SET id = x'00'");
+    database store{file(), database::opening::create_if_missing, clock::now() + patience, running_};
+    const auto began = clock::now();
+    EXPECT_THROW(local::prepare_schema(store, file(), local::this_time_base(),
+                                       [] { return local::company::users; }),
+                 local::database_error);
+    EXPECT_LT(clock::now() - began, 10s);
+}
+
 TEST_F(store_file, after_a_reboot_a_counter_ahead_of_the_wall_clock_is_kept) {
     static_cast<void>(open());
     execute("UPDATE boot SET id = x'00'; UPDATE hold SET token = 9000000000000000000 WHERE name = x''");
