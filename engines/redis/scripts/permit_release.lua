@@ -34,12 +34,14 @@ if linger > 0 then
     write_permits(holds, linger, owner, as_lingering(hold))
     return {1, 0}
 end
-local removed = 0
+-- What may be refused is tried first.
+local counts, removed = takes_back(semaphore, timeouts), 0
+redis.call('HDEL', holds, '')
 for _, id in ipairs(ids) do
     removed = removed + redis.call('ZREM', timeouts, id)
 end
 redis.call('HDEL', holds, owner)
-local told, length = give_back(semaphore, channel, publish, removed, zeros)
+local told, length = give_back(semaphore, channel, publish, counts, removed, zeros)
 if listeners and told > 0 then
     begin_their_turn(turn, length, publish, channel, listeners)
 end

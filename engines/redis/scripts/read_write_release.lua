@@ -38,10 +38,7 @@ if fields[1] == 'write' and fields[3] then
     if linger > 0 then
         return linger_alone(lock, written, holds, owner, linger)
     end
-    -- First, because somebody else may have put something there that refuses it.
-    redis.call('HDEL', holds, owner)
-    redis.call('HDEL', lock, written)
-    return {1, let_go(after_a_writer(lock, holds, channel, publish, zeros), true), untold}
+    return {1, let_go(remove_writer(lock, holds, owner, written, channel, publish, zeros), true), untold}
 end
 if not fields[2] then
     return not_mine(lock, owner, linger)
@@ -59,13 +56,13 @@ if alive and linger > 0 then
     redis.call('HSET', lock, owner, fields[2])
     redis.call('PEXPIRE', timeout, linger)
     set_field(holds, linger, owner, as_lingering(hold))
-    outlive_readers(lock, key_prefix)
+    local _, longest = readers_left(lock, key_prefix)
+    if longest then
+        redis.call('PEXPIRE', lock, longest)
+    end
     return {1, 0}
 end
-redis.call('HDEL', lock, owner)
-redis.call('DEL', timeout)
-redis.call('HDEL', holds, owner)
-local told = let_go(after_a_reader(lock, holds, channel, key_prefix, publish, zeros))
+local told = let_go(remove_reader(lock, holds, owner, timeout, channel, key_prefix, publish, zeros))
 if not alive then
     return {0, 0}
 end

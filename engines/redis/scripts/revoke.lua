@@ -39,25 +39,24 @@ local function revoke_reader()
     for number = 1, math.min(count, most_holds) do
         redis.call('DEL', timeout_key(key_prefix, owner, number))
     end
-    redis.call('HDEL', lock, owner)
     return true
 end
 
 local function revoke_reader_or_writer()
-    local written = redis.call('HDEL', lock, owner .. ':write', owner .. ':lingering') > 0
+    local writes = redis.call('HMGET', lock, owner .. ':write', owner .. ':lingering')
+    local field = writes[1] and owner .. ':write' or writes[2] and owner .. ':lingering'
     local read = revoke_reader()
-    if not written and not read then
-        return false
-    end
-    redis.call('HDEL', holds, owner)
-    if written then
-        if after_a_writer(lock, holds, read_write_channel, publish, '') > 0 then
+    if field then
+        redis.call('HDEL', lock, owner)
+        if remove_writer(lock, holds, owner, field, read_write_channel, publish, '') > 0 then
             tell(publish, read_write_channel, '0')  -- for Redisson's who do not sleep yet
         end
-    else
-        after_a_reader(lock, holds, read_write_channel, key_prefix, publish, '')
+        return true
     end
-    return true
+    if read then
+        remove_reader(lock, holds, owner, KEYS[9], read_write_channel, key_prefix, publish, '')
+    end
+    return read
 end
 
 -- The id of a permit that holdfast knows nothing of is written as the owner's uuid.
@@ -75,7 +74,7 @@ local function revoke_permits(hold)
         local _, ids = permits_of(hold)
         all_ids = ids
     end
-    local now, removed = now_ms(), 0
+    local counts, now, removed = takes_back(lock, timeouts), now_ms(), 0
     for _, id in ipairs(ids_in(all_ids)) do
         if tonumber(redis.call('ZSCORE', timeouts, id) or 0) > now then
             removed = removed + redis.call('ZREM', timeouts, id)
@@ -85,7 +84,7 @@ local function revoke_permits(hold)
         return false
     end
     redis.call('HDEL', holds, owner)
-    give_back(lock, semaphore_channel, publish, removed, '')
+    give_back(lock, semaphore_channel, publish, counts, removed, '')
     return true
 end
 

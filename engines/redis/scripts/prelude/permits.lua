@@ -51,14 +51,27 @@ local function prolong(timeouts, ids, finish)
     end
 end
 
--- Puts permits back, and returns how many clients were told. A counter that is gone stays so: only
--- an acquisition knows the limit. `zeros` go ahead of the message.
-local function give_back(semaphore, channel, publish, count, zeros)
-    local free = count
-    if redis.call('EXISTS', semaphore) == 1 then
-        local sum = redis.pcall('INCRBY', semaphore, count)
-        free = type(sum) == 'number' and sum or count
+-- Whether there is a counter that permits can be put back into. A counter that is gone stays so: only an
+-- acquisition knows the limit. To be asked before permits are taken from the others' sight: without
+-- the permission they would be gone for ever.
+local function takes_back(semaphore, timeouts)
+    write_nothing(timeouts)
+    if redis.call('EXISTS', semaphore) == 0 then
+        return false
     end
+    local same = redis.pcall('INCRBY', semaphore, '0')
+    if type(same) == 'table' and not string.find(same.err, 'WRONGTYPE', 1, true)
+        and not string.find(same.err, 'not an integer', 1, true) then
+        redis.call('INCRBY', semaphore, '0')  -- refused: says so to the client
+    end
+    return type(same) == 'number'
+end
+
+-- Puts permits back if there is a counter, and returns how many clients were told. `zeros` go ahead of
+-- the message.
+local function give_back(semaphore, channel, publish, counts, count, zeros)
+    local sum = counts and redis.pcall('INCRBY', semaphore, count)
+    local free = type(sum) == 'number' and sum or count
     local message = zeros .. string.format('%.0f', free)
     return tell(publish, channel, message), #message
 end
@@ -97,6 +110,10 @@ local most_reclaimed = 256
 local function reclaim(semaphore, timeouts, channel, holds, publish, now, ids)
     local expired = redis.call('ZRANGEBYSCORE', timeouts, '-inf', now, 'LIMIT', '0',
         math.max(most_reclaimed, #ids))
+    if not expired[1] then
+        return
+    end
+    local counts = takes_back(semaphore, timeouts)
     local gone, removed = {}, 0
     for _, id in ipairs(expired) do
         removed = removed + redis.call('ZREM', timeouts, id)
@@ -111,9 +128,6 @@ local function reclaim(semaphore, timeouts, channel, holds, publish, now, ids)
             end
         end
     end
-    if removed == 0 then
-        return
-    end
-    give_back(semaphore, channel, publish, removed, '')
+    give_back(semaphore, channel, publish, counts, removed, '')
     forget_holds(holds, gone)
 end

@@ -103,33 +103,37 @@ local function enough_of_many(lock, key_prefix, enough, but)
     return nil
 end
 
--- Lets the lock live as long as the last of its readers. Returns how many are alive.
-local function outlive_readers(lock, key_prefix)
+-- How many readers are alive but for `but`, and how long the lock must live for them; nothing if there
+-- are none, or one has no end.
+local function readers_left(lock, key_prefix, but)
     local alive, longest, endless = 0, 1, false
     for _, reader in ipairs(readers_of(lock, key_prefix)) do
-        if reader.left ~= -2 then
+        if reader.left ~= -2 and reader.owner ~= but then
             alive = alive + 1
             longest = math.max(longest, reader.left)
             endless = endless or reader.left == -1
         end
     end
-    if alive > 0 and not endless then
-        redis.call('PEXPIRE', lock, longest)
-    end
-    return alive
+    return alive, alive > 0 and not endless and longest or nil
 end
 
--- Sets right what is left of the lock when a reader has gone, and tells those who wait; `zeros` go
--- ahead of the message. Returns how many were told.
-local function after_a_reader(lock, holds, channel, key_prefix, publish, zeros)
-    if redis.call('HGET', lock, 'mode') == 'write' then
-        return 0
-    end
+-- Takes a reader out of the lock, and tells those who wait; `zeros` go ahead of the message. Returns how
+-- many were told. What may be refused comes before the first write.
+local function remove_reader(lock, holds, owner, timeout, channel, key_prefix, publish, zeros)
     -- Of many the lock may live a little longer than the last: until the lease of the one that went.
-    local alive = enough_of_many(lock, key_prefix, 2) and 2 or outlive_readers(lock, key_prefix)
+    local alive, longest = 2, nil
+    if redis.call('HGET', lock, 'mode') ~= 'write' and not enough_of_many(lock, key_prefix, 2, owner) then
+        alive, longest = readers_left(lock, key_prefix, owner)
+    end
     if alive == 0 then
-        redis.call('DEL', lock, holds)
+        redis.call('DEL', lock, holds, timeout)
         return tell(publish, channel, zeros .. '0')
+    end
+    redis.call('DEL', timeout)
+    redis.call('HDEL', lock, owner)
+    redis.call('HDEL', holds, owner)
+    if longest then
+        redis.call('PEXPIRE', lock, longest)
     end
     if alive == 1 then
         -- The last reader may wait to become the writer. Redisson does not listen to this number.
@@ -138,10 +142,13 @@ local function after_a_reader(lock, holds, channel, key_prefix, publish, zeros)
     return 0
 end
 
--- The same for a writer. Reads that its owner holds besides live on.
-local function after_a_writer(lock, holds, channel, publish, zeros)
-    if redis.call('HLEN', lock) > 1 then
+-- The same for a writer, or what it has let go for later. Reads that its owner holds besides live on.
+local function remove_writer(lock, holds, owner, field, channel, publish, zeros)
+    if redis.call('HLEN', lock) > 2 then
+        -- First, because somebody else may have put something there that refuses it.
+        redis.call('HDEL', holds, owner)
         redis.call('HSET', lock, 'mode', 'read')
+        redis.call('HDEL', lock, field)
     else
         redis.call('DEL', lock, holds)
     end
