@@ -52,7 +52,7 @@ int check(const check_arguments& arguments) {
         held ? fmt::format("\"{}\" is still held", lock.name)
              : fmt::format("\"{}\" is no longer held: stop, and undo what is not finished", lock.name);
     if (arguments.json) {
-        print_json(STDOUT_FILENO, to_json(arguments, held, message));
+        print_json(to_json(arguments, held, message));
     }
     if (!held) {
         out.say(message);

@@ -125,6 +125,7 @@ constexpr std::array exits{
     exit_entry{exit_code::unavailable, "the store is unreachable, or did not answer in time"},
     exit_entry{exit_code::internal, "something unexpected happened"},
     exit_entry{exit_code::resources, "this host has too few file descriptors, processes or memory"},
+    exit_entry{exit_code::output, "standard output could not be written (a full disk)"},
     exit_entry{exit_code::not_acquired,
                "the lock was not acquired; for release: nothing was taken away"},
     exit_entry{exit_code::lost, "the lock was lost; for check: it is not held any more"},
@@ -311,8 +312,8 @@ TERM is sent at once.)"},
             R"(With --json every command writes one object, also when it fails: run as the last line
 on standard error, the others on standard output, with a line for people on standard error unless
 the exit status is 0. status is the exit status. After a failure error
-is one of usage, unavailable, internal, resources, not_acquired, lost, unauthorised, configuration,
-not_executable and not_found, and message says more. The outcome of run is one of completed,
+is one of usage, unavailable, internal, resources, output, not_acquired, lost, unauthorised,
+configuration, not_executable and not_found, and message says more. The outcome of run is one of completed,
 skipped, not_acquired, cancelled, not_started, lost and failed, whatever exit status the command
 chose. Keys that end in _ms are milliseconds, as durations or since 1970. docs/json.md lists all
 fields; later versions only add to them.)"},

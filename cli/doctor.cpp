@@ -78,14 +78,14 @@ int doctor(const doctor_arguments& arguments) {
             object["message"] = message;
             messages{verbosity::normal}.error(message);
         }
-        print_json(STDOUT_FILENO, object);
+        print_json(object);
         return status;
     }
     std::string text;
     for (const auto& one : findings) {
         text += to_text(one);
     }
-    write_all(STDOUT_FILENO, text);
+    write_output(text);
     return status;
 }
 

@@ -20,6 +20,8 @@ std::string_view to_word(exit_code code) noexcept {
             break;
         case exit_code::resources:
             return "resources";
+        case exit_code::output:
+            return "output";
         case exit_code::not_acquired:
             return "not_acquired";
         case exit_code::lost:

@@ -15,6 +15,7 @@ enum class exit_code : int {
     unavailable = 69,
     internal = 70,
     resources = 71,
+    output = 74,
     not_acquired = 75,
     lost = 76,
     unauthorised = 77,

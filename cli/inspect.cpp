@@ -25,9 +25,9 @@ int inspect(const inspect_arguments& arguments) {
         if (earlier.marker) {
             object["once_per"] = to_json(*earlier.marker);
         }
-        print_json(STDOUT_FILENO, object);
+        print_json(object);
     } else {
-        write_all(STDOUT_FILENO, format_lock(lock, earlier, *store, std::chrono::system_clock::now()));
+        write_output(format_lock(lock, earlier, *store, std::chrono::system_clock::now()));
     }
     return to_status(exit_code::success);
 }

@@ -159,12 +159,13 @@ std::string to_document(const json::object& value) {
 void print_problem(const problem& reason, output_format format) {
     messages{verbosity::normal}.error(reason.message);
     if (format == output_format::json) {
-        print_json(STDOUT_FILENO, to_json(reason));
+        // Whatever ended the command is more important than that it cannot be written.
+        static_cast<void>(write_all(STDOUT_FILENO, to_document(to_json(reason)) + "\n"));
     }
 }
 
-void print_json(int descriptor, const json::object& value) {
-    write_all(descriptor, to_document(value) + "\n");
+void print_json(const json::object& value) {
+    write_output(to_document(value) + "\n");
 }
 
 }  // namespace holdfast::cli

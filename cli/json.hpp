@@ -36,6 +36,6 @@ enum class output_format : std::uint8_t { text, json };
 void print_problem(const problem& reason, output_format format);
 
 /// Writes the object and a newline, in one write.
-void print_json(int descriptor, const boost::json::object& value);
+void print_json(const boost::json::object& value);
 
 }  // namespace holdfast::cli

@@ -166,13 +166,13 @@ private:
                 document["error"] = to_word(found_.missing.code);
                 document["message"] = to_json_text(missing);
             }
-            print_json(STDOUT_FILENO, document);
+            print_json(document);
         } else {
             const auto table = format_locks(found_.by_name);
             if (table.empty() && found_.complete()) {
                 out.say(describe_empty(arguments_.prefix, *store_));
             }
-            write_all(STDOUT_FILENO, table);
+            write_output(table);
         }
         if (!found_.complete()) {
             out.error(missing);

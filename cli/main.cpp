@@ -11,9 +11,9 @@
 #include "exit_code.hpp"
 #include "help.hpp"
 #include "json.hpp"
-#include "memory.hpp"
 #include "messages.hpp"
 #include "secrets.hpp"
+#include "shortage.hpp"
 
 namespace holdfast::cli {
 
@@ -28,18 +28,17 @@ struct dispatcher {
                 fmt::format("there is no command \"{}\" (see holdfast --help)", request.command)};
         }
         if (request.json) {
-            print_json(STDOUT_FILENO, {{"status", to_status(exit_code::success)}, {"text", text}});
+            print_json({{"status", to_status(exit_code::success)}, {"text", text}});
         } else {
-            write_all(STDOUT_FILENO, text);
+            write_output(text);
         }
         return to_status(exit_code::success);
     }
     int operator()(const version_request& request) const {
         if (request.json) {
-            print_json(STDOUT_FILENO,
-                       {{"status", to_status(exit_code::success)}, {"version", version()}});
+            print_json({{"status", to_status(exit_code::success)}, {"version", version()}});
         } else {
-            write_all(STDOUT_FILENO, fmt::format("holdfast {}\n", version()));
+            write_output(fmt::format("holdfast {}\n", version()));
         }
         return to_status(exit_code::success);
     }
@@ -88,6 +87,7 @@ int main(int argc, char** argv) {
         hide_password_in_environment();
         require_descriptors();
         require_memory();
+        require_threads();
         return std::visit(dispatcher{}, request);
     } catch (...) {
         auto reason = describe_current_exception();

@@ -4,8 +4,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <string>
+#include <system_error>
 
 #include "background_writer.hpp"
+#include "exit_code.hpp"
 #include "text.hpp"
 
 namespace holdfast::cli {
@@ -38,7 +41,7 @@ void messages::line(std::string_view text) const {
     document("holdfast: " + printable(text) + "\n");
 }
 
-void write_all(int descriptor, std::string_view text) noexcept {
+int write_all(int descriptor, std::string_view text) noexcept {
     while (!text.empty()) {
         const auto written = ::write(descriptor, text.data(), text.size());
         if (written < 0 && errno == EINTR) {
@@ -51,9 +54,18 @@ void write_all(int descriptor, std::string_view text) noexcept {
             continue;
         }
         if (written <= 0) {
-            return;
+            return written < 0 ? errno : EIO;
         }
         text.remove_prefix(static_cast<std::size_t>(written));
+    }
+    return 0;
+}
+
+void write_output(std::string_view text) {
+    const int error = write_all(STDOUT_FILENO, text);
+    if (error != 0 && error != EPIPE) {
+        throw stop_program{exit_code::output, "standard output could not be written: " +
+                                                  std::generic_category().message(error)};
     }
 }
 

@@ -42,8 +42,11 @@ private:
     background_writer* writer_{};
 };
 
-/// Writes all of `text` to a descriptor, waiting for its reader if need be. Gives up silently when
-/// there is none.
-void write_all(int descriptor, std::string_view text) noexcept;
+/// Writes all of `text` to a descriptor, waiting for its reader if need be. Returns zero, or the error.
+int write_all(int descriptor, std::string_view text) noexcept;
+
+/// Writes what a command was asked for to standard output. A reader that has gone needs no more of it.
+/// Throws `stop_program` if it cannot be written: half of an answer looks like an answer.
+void write_output(std::string_view text);
 
 }  // namespace holdfast::cli

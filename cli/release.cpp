@@ -34,7 +34,7 @@ int finish(const release_arguments& arguments, const std::optional<holder_info>&
         if (!released) {
             object["error"] = to_word(code);
         }
-        print_json(STDOUT_FILENO, object);
+        print_json(object);
     }
     if (!arguments.json || !released) {
         messages{verbosity::normal}.say(message);
@@ -125,9 +125,8 @@ int release(const release_arguments& arguments) {
                                   lock.name));
     }
     if (!arguments.json) {
-        write_all(STDOUT_FILENO,
-                  fmt::format("{}\n{}", printable(lock.name),
-                              format_card(lock, *holder, std::chrono::system_clock::now())));
+        write_output(fmt::format("{}\n{}", printable(lock.name),
+                                 format_card(lock, *holder, std::chrono::system_clock::now())));
     }
     if (const auto reason = objection(lock, *holder, arguments); !reason.empty()) {
         return finish(arguments, holder, false, reason);

@@ -41,6 +41,7 @@ std::unique_ptr<client> open_store(const store_arguments& store, const appearanc
     options.outage_patience = look.outage_patience;
     auto identity = engines::make_identity(look.label);
     identity.only_looks = look.only_looks;
+    identity.opening_timeout = options.request_timeout;
     if (!look.program.empty()) {
         identity.card.program = look.program;
     }
@@ -48,7 +49,9 @@ std::unique_ptr<client> open_store(const store_arguments& store, const appearanc
         return std::make_unique<client>(engines::open(store.address, identity), identity,
                                         std::move(options));
     } catch (const std::system_error& error) {
-        if (error.code() == errc::unauthorised && std::getenv("HOLDFAST_OWNER") != nullptr) {
+        const bool reads_it_itself = store.address.find("password_file=") != std::string::npos;
+        if (error.code() == errc::unauthorised && std::getenv("HOLDFAST_OWNER") != nullptr &&
+            !reads_it_itself) {
             throw stop_program{
                 exit_code::unauthorised,
                 fmt::format("{}; this runs inside holdfast run, which keeps the password "

@@ -135,7 +135,7 @@ void connection_pool::prepare(const time_base& base, clock::time_point deadline)
     // SQLite does not wait for every lock it needs to turn a new file into a store.
     for (bool prepared = false; !prepared;) {
         try {
-            prepare_schema(store, files_.database(), base, exclude_others);
+            prepare_schema(store, files_.database(), base, deadline, exclude_others);
             prepared = true;
         } catch (const database_full&) {
             if (std::exchange(made_room, true)) {
@@ -236,7 +236,7 @@ void connection_pool::open(slot& place, clock::time_point deadline) {
         }
         // Four system calls: not for every request. They cannot be in time for all of them anyway.
         if (const auto now = clock::now(); now >= place.next_check) {
-            files_.check_in_use();
+            files_.check();
             place.next_check = now + between_checks;
         }
         place.connection->raw().wait_until(deadline);
@@ -250,7 +250,7 @@ void connection_pool::connect(slot& place, clock::time_point deadline) {
     if (place.connection) {
         return;
     }
-    files_.check_before_opening();
+    files_.check();
     auto fresh =
         std::make_unique<store_connection>(files_, database::opening::existing, deadline, stopping_);
     configure_connection(fresh->raw());

@@ -19,7 +19,6 @@ namespace local {
 
 namespace {
 
-constexpr std::chrono::seconds opening_patience{10};
 constexpr std::chrono::seconds background_patience{2};
 /// So long may one block who must not, where there is no thread to do it for him.
 constexpr std::chrono::milliseconds moment{50};
@@ -73,10 +72,10 @@ local_engine::local_engine(const std::string& directory, const client_identity& 
       address_{"local:" + directory},
       promises_{make_promises()},
       wake_map_{std::make_shared<wake_map>(directory + "/wake", self_)},
-      connections_{directory, this_time_base(), *wake_map_, clock::now() + opening_patience,
+      connections_{directory, this_time_base(), *wake_map_, clock::now() + identity.opening_timeout,
                    stopping_} {
     {
-        const auto store = connections_.writer(clock::now() + opening_patience);
+        const auto store = connections_.writer(clock::now() + identity.opening_timeout);
         store->leave_card(identity_, self_);
         store->sweep(self_);
     }

@@ -20,8 +20,14 @@ bool lock_wait::before_attempt(int attempt) noexcept {
         std::this_thread::yield();
         return true;
     }
-    const auto longest = std::min(std::chrono::microseconds{20} * (1 << std::min(attempt - yields, 5)),
-                                  std::chrono::microseconds{500});
+    // One that has waited for long is one of many: were they to look as often as a few may, hundreds of
+    // processes would leave the one that writes no time to do so.
+    constexpr int few = 24;
+    const auto longest =
+        attempt < yields + few
+            ? std::min(std::chrono::microseconds{20} * (1 << std::min(attempt - yields, 5)),
+                       std::chrono::microseconds{500})
+            : std::chrono::milliseconds{1} * (1 << std::min((attempt - yields - few) / 4, 4));
     jitter_ ^= jitter_ << 13;
     jitter_ ^= jitter_ >> 7;
     jitter_ ^= jitter_ << 17;

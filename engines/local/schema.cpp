@@ -111,10 +111,9 @@ void forget_earlier_boots(database& store, const std::string& base) {
 /// A store of an earlier boot is emptied. Nobody who was there then is there now: where others use the
 /// store, it is our id or theirs that is wrong. Others who are just opening it, as many jobs do that
 /// start together after a boot, are in each other's way for longer on a busy machine.
-void adopt(database& store, const std::string& path, const time_base& base,
+void adopt(database& store, const std::string& path, const time_base& base, clock::time_point deadline,
            const std::function<company()>& exclude_others) {
     constexpr std::chrono::seconds patience_with_users{1};
-    constexpr std::chrono::seconds patience{20};
     const std::string wanted = base.text();
     const auto began = clock::now();
     for (std::string recorded = recorded_base(store); recorded != wanted;
@@ -127,8 +126,13 @@ void adopt(database& store, const std::string& path, const time_base& base,
             forget_earlier_boots(store, wanted);
             return;
         }
-        if (clock::now() - began >= (others == company::users ? patience_with_users : patience)) {
+        const auto now = clock::now();
+        if (others == company::users && now - began >= patience_with_users) {
             refuse_other_boot(path);
+        }
+        if (now >= deadline) {
+            throw database_busy{{errc::store_unavailable,
+                                 path + ": the store is busy: many programs open it after a boot"}};
         }
         std::this_thread::sleep_for(std::chrono::milliseconds{1});
     }
@@ -137,7 +141,7 @@ void adopt(database& store, const std::string& path, const time_base& base,
 }  // namespace
 
 void prepare_schema(database& store, const std::string& path, const time_base& base,
-                    const std::function<company()>& exclude_others) {
+                    clock::time_point deadline, const std::function<company()>& exclude_others) {
     // A file that is not ours must not even be switched to another journal.
     const bool fresh = is_new(store);
     if (!fresh) {
@@ -153,7 +157,7 @@ void prepare_schema(database& store, const std::string& path, const time_base& b
         store.make_room();  // while there is some: where the journal fills the disk, the tables have
                             // theirs
     }
-    adopt(store, path, base, exclude_others);
+    adopt(store, path, base, deadline, exclude_others);
 }
 
 void configure_connection(database& store) {

@@ -29,7 +29,7 @@ enum class company : std::uint8_t { none, newcomers, users };
 /// `exclude_others` says that nobody else has the store open. Refuses a store of another time
 /// namespace, and one that is open to programs which see another boot. Throws `database_error`.
 void prepare_schema(database& store, const std::string& path, const time_base& base,
-                    const std::function<company()>& exclude_others);
+                    clock::time_point deadline, const std::function<company()>& exclude_others);
 
 /// What every further connection needs.
 void configure_connection(database& store);

@@ -14,15 +14,14 @@ constexpr const char* restart = "; stop every program that uses this store, then
 }  // namespace
 
 store_files::store_files(const std::string& directory)
-    : parts_{{{directory + "/locks.db", one_page, one_page, {}},
-              {directory + "/locks.db-wal", 0, 0, {}},
-              {directory + "/locks.db-shm", 0, one_index_block, {}},
-              {directory + "/wake", 0, 0, {}}}} {}
+    : parts_{{{directory + "/locks.db", one_page, {}},
+              {directory + "/locks.db-wal", 0, {}},
+              {directory + "/locks.db-shm", one_index_block, {}},
+              {directory + "/wake", 0, {}}}} {}
 
-std::optional<store_files::file_id> store_files::look_at(const part& file,
-                                                         std::int64_t smallest) noexcept {
+std::optional<store_files::file_id> store_files::look_at(const part& file) noexcept {
     struct ::stat status {};
-    if (::lstat(file.path.c_str(), &status) != 0 || status.st_size < smallest) {
+    if (::lstat(file.path.c_str(), &status) != 0 || status.st_size < file.smallest) {
         return std::nullopt;
     }
     return file_id{status.st_dev, status.st_ino};
@@ -40,7 +39,7 @@ std::uint64_t store_files::mixed(std::uint64_t mark, const file_id& id) noexcept
 void store_files::remember() {
     std::uint64_t mark = 0;
     for (part& each : parts_) {
-        const auto id = look_at(each, each.smallest_in_use);
+        const auto id = look_at(each);
         if (!id) {
             fail_moved(each);
         }
@@ -53,7 +52,8 @@ void store_files::remember() {
 std::uint64_t store_files::present_mark() const noexcept {
     std::uint64_t mark = 0;
     for (const part& each : parts_) {
-        const auto id = look_at(each, each.smallest);
+        // A cut one that SQLite makes long again is empty, and looks like that of a new store.
+        const auto id = look_at(each);
         if (!id) {
             return 0;
         }
@@ -62,29 +62,23 @@ std::uint64_t store_files::present_mark() const noexcept {
     return mark;
 }
 
-const store_files::part* store_files::find_wrong(std::int64_t part::*smallest) const noexcept {
+const store_files::part* store_files::find_wrong() const noexcept {
     for (const part& each : parts_) {
-        if (look_at(each, each.*smallest) != each.id) {
+        if (look_at(each) != each.id) {
             return &each;
         }
     }
     return nullptr;
 }
 
-void store_files::check_before_opening() const {
-    if (const part* wrong = find_wrong(&part::smallest)) {
-        fail_moved(*wrong);
-    }
-}
-
-void store_files::check_in_use() const {
-    if (const part* wrong = find_wrong(&part::smallest_in_use)) {
+void store_files::check() const {
+    if (const part* wrong = find_wrong()) {
         fail_moved(*wrong);
     }
 }
 
 bool store_files::intact() const noexcept {
-    return find_wrong(&part::smallest_in_use) == nullptr;
+    return find_wrong() == nullptr;
 }
 
 void store_files::fail_moved(const part& wrong) {

@@ -23,14 +23,12 @@ public:
     void remember();
     /// A number that stands for the files that are remembered; never 0.
     [[nodiscard]] std::uint64_t mark() const noexcept { return mark_; }
-    /// The number for the files that are there now; 0 if one is missing or empty.
+    /// The number for the files that are there now; 0 if one is missing, or shorter than it is in use.
     [[nodiscard]] std::uint64_t present_mark() const noexcept;
 
-    /// Both throw `database_error` if a file is not the one that is remembered. SQLite may be about to
-    /// set up its shared memory unless we have a connection.
-    void check_before_opening() const;
-    void check_in_use() const;
-    /// As `check_in_use`.
+    /// Throws `database_error` if a file is not the one that is remembered, or was cut.
+    void check() const;
+    /// As `check`.
     [[nodiscard]] bool intact() const noexcept;
     /// Throws `database_error`: others have the store open with other files.
     [[noreturn]] void fail_others_differ() const;
@@ -43,16 +41,14 @@ private:
     };
     struct part {
         std::string path;
-        /// Never shorter; and while SQLite has it open.
+        /// Never shorter while anybody has the store open.
         std::int64_t smallest{};
-        std::int64_t smallest_in_use{};
         file_id id;
     };
     using parts = std::array<part, 4>;
     /// Nothing if it is missing or shorter than `smallest`.
-    [[nodiscard]] static std::optional<file_id> look_at(const part& file,
-                                                        std::int64_t smallest) noexcept;
-    [[nodiscard]] const part* find_wrong(std::int64_t part::*smallest) const noexcept;
+    [[nodiscard]] static std::optional<file_id> look_at(const part& file) noexcept;
+    [[nodiscard]] const part* find_wrong() const noexcept;
     [[noreturn]] static void fail_moved(const part& wrong);
     [[nodiscard]] static std::uint64_t mixed(std::uint64_t mark, const file_id& id) noexcept;
 

@@ -382,11 +382,17 @@ void check_stores(const quorum& stores) {
             refuse(summary.shown + " is named twice; it has one vote");
         }
     }
-    const bool sane = stores.restart_grace.count() >= 0 &&
-                      stores.member_timeout.value_or(milliseconds{1}).count() > 0 &&
-                      stores.drift.value_or(milliseconds{0}).count() >= 0;
-    if (!sane) {
-        refuse("member_timeout must be positive, drift and restart_grace not negative");
+    // No moment of a clock that counts nanoseconds is further away.
+    constexpr std::chrono::hours longest{24 * 365 * 100};
+    const auto from = [longest](milliseconds shortest, milliseconds given) {
+        return given >= shortest && given <= longest;
+    };
+    if (!from(milliseconds{0}, stores.restart_grace) ||
+        !from(milliseconds{1}, stores.member_timeout.value_or(milliseconds{1})) ||
+        !from(milliseconds{0}, stores.drift.value_or(milliseconds{0}))) {
+        refuse(
+            "member_timeout must be positive, drift and restart_grace not negative, and none longer "
+            "than a hundred years");
     }
 }
 

@@ -254,6 +254,8 @@ struct client_identity {
     holder_card card;
     /// The client takes nothing: a store that is not there is not made for it.
     bool only_looks{};
+    /// How long opening the store may wait for others who keep it busy.
+    std::chrono::milliseconds opening_timeout{std::chrono::seconds{10}};
 };
 
 /// Calls back into the client. Set once, before the first request; may be called from any thread

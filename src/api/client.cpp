@@ -156,10 +156,18 @@ template <class Open>
     }
 }
 
+/// Opening is a call like others: it waits for one answer, or for as long as the caller is patient.
+[[nodiscard]] engines::client_identity identity_for(const client_options& options) {
+    auto identity = engines::make_identity(options.label);
+    identity.opening_timeout =
+        std::min(identity.opening_timeout, std::max(options.request_timeout, options.opening_patience));
+    return identity;
+}
+
 [[nodiscard]] std::shared_ptr<detail::session> open_session(const std::string& store,
                                                             const client_options& options) {
     check(options);
-    const auto identity = engines::make_identity(options.label);
+    const auto identity = identity_for(options);
     return make_session(
         open_patiently([&] { return engines::open(store, identity); }, options.opening_patience),
         identity, options);
@@ -168,7 +176,7 @@ template <class Open>
 [[nodiscard]] std::shared_ptr<detail::session> open_session(const quorum& stores,
                                                             const client_options& options) {
     check(options);
-    const auto identity = engines::make_identity(options.label);
+    const auto identity = identity_for(options);
     return make_session(open_patiently([&] { return engines::open_quorum(stores, identity); },
                                        options.opening_patience),
                         identity, options);

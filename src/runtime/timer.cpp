@@ -28,7 +28,9 @@ timer_thread::~timer_thread() {
         *ended_by_tick_ = true;
         thread_.detach();
     } else {
-        arm(clock::time_point{});
+        // Counted from now: no moment is certain to be over for a program whose clock is shifted.
+        const itimerspec at_once{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_nsec = 1}};
+        threading::timerfd_settime(descriptor_, 0, &at_once, nullptr);
         thread_.join();
     }
     threading::close(descriptor_);

@@ -163,7 +163,7 @@ MUTANTS = [
         "local_processes.a_program_that_reads_the_files_of_its_store*"),
     mutant(
         "engines/local/connection_pool.cpp",
-        "            files_.check_in_use();\n",
+        "            files_.check();\n",
         "",
         "A holder notices that a file of the store was deleted.",
         "holdfast_engine_tests "

@@ -68,8 +68,12 @@ elseif kind == 'string' then
 elseif kind ~= 'none' then
     return holds_a(kind)
 end
-if kind ~= 'hash' and is('zset', timeouts) and are_foreign(timeouts) then
-    return foreign(not_permits())
+local has_permits = kind ~= 'hash' and is('zset', timeouts)
+if has_permits and are_foreign(timeouts) then
+    if kind == 'string' then
+        return foreign(not_permits())
+    end
+    has_permits = false  -- the name is free for every kind of lock but a semaphore
 end
 return {
     kind,
@@ -78,7 +82,7 @@ return {
     is('hash', holds) and some_of(holds) or {},
     is('string', revocation) and redis.call('GET', revocation) or '',
     free,
-    is('zset', timeouts) and redis.call('ZRANGEBYSCORE', timeouts, string.format('(%.0f', now), '+inf',
+    has_permits and redis.call('ZRANGEBYSCORE', timeouts, string.format('(%.0f', now), '+inf',
         'WITHSCORES', 'LIMIT', '0', most_shown) or {},
     is('list', fair_queue) and redis.call('LLEN', fair_queue) or 0,
     now,

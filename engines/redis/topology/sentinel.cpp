@@ -66,7 +66,7 @@ public:
     [[nodiscard]] std::uint64_t commands_sent() const override;
 
 private:
-    /// How long to wait for the other sentinels once one has answered.
+    /// How long to wait for the other sentinels once more than half of them have answered.
     static constexpr auto second_opinions = 300ms;
 
     void start_informers();
@@ -150,6 +150,16 @@ bool sentinel::all_reported() const {
 
 failure sentinel::find_master(clock::time_point deadline) {
     std::unique_lock lock{mutex_};
+    // One that answers sooner than the others may be the one that was cut off together with an old
+    // master. Half of the time is left for those who are alone in the end.
+    const auto now = clock::now();
+    const auto more_than_half = [this] {
+        const auto heard = std::count_if(views_.begin(), views_.end(),
+                                         [](const auto& view) { return view.has_value(); });
+        return 2 * static_cast<std::size_t>(heard) > views_.size();
+    };
+    changed_.wait_until(lock, now + (deadline - now) / 2,
+                        [&] { return more_than_half() || all_reported(); });
     changed_.wait_until(lock, deadline, [&] { return newest_view(views_) || all_reported(); });
     changed_.wait_until(lock, std::min(deadline, clock::now() + second_opinions),
                         [&] { return all_reported(); });

@@ -2,8 +2,12 @@
 // is in use: nobody crashes, and no lock has two holders.
 #include <local/connection_pool.hpp>
 
+#include <algorithm>
 #include <fstream>
 #include <thread>
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "support.hpp"
 
@@ -24,6 +28,11 @@ void delete_it(const std::string& path) {
 
 void empty_it(const std::string& path) {
     std::filesystem::resize_file(path, 0);
+}
+
+void cut_it(const std::string& path) {
+    std::filesystem::resize_file(path,
+                                 std::min<std::uintmax_t>(8192, std::filesystem::file_size(path) / 2));
 }
 
 void replace_it(const std::string& path) {
@@ -120,6 +129,12 @@ private:
             } else if (wanted == 'r') {
                 answer(release(*store, {.name = "stock", .owner = owner_of(who)}).result ==
                        release_reply::outcome::released);
+            } else if (wanted == 'f') {
+                const ::pid_t child = ::fork();
+                if (child == 0) {
+                    ::_exit(0);
+                }
+                answer(child > 0 && ::waitpid(child, nullptr, 0) == child);
             } else if (wanted == 'e') {
                 watch.reset();
                 store.reset();
@@ -178,7 +193,10 @@ TEST_P(damaged_store, has_no_second_holder_and_nobody_crashes) {
         EXPECT_FALSE(one && two);
     } else {
         EXPECT_FALSE(newcomer_gets_it());
+        // It closes its connections, and opens new ones for the renewal.
+        ASSERT_TRUE(first.ask('f'));
         static_cast<void>(first.ask('n'));
+        EXPECT_FALSE(newcomer_gets_it());
         EXPECT_FALSE(newcomer_gets_it());
         EXPECT_FALSE(waiter.ask('a'));
         static_cast<void>(first.ask('r'));
@@ -187,14 +205,14 @@ TEST_P(damaged_store, has_no_second_holder_and_nobody_crashes) {
     EXPECT_TRUE(first.ask('e'));
 }
 
-INSTANTIATE_TEST_SUITE_P(files, damaged_store,
-                         testing::Combine(all_parts,
-                                          testing::Values(damage{"deleted", delete_it},
-                                                          damage{"emptied", empty_it},
-                                                          damage{"replaced", replace_it},
-                                                          damage{"scribbled", scribble_on_it}),
-                                          testing::Values(use::held, use::waiting, use::idle)),
-                         [](const auto& one) { return name_of(one.param); });
+INSTANTIATE_TEST_SUITE_P(
+    files, damaged_store,
+    testing::Combine(all_parts,
+                     testing::Values(damage{"deleted", delete_it}, damage{"emptied", empty_it},
+                                     damage{"cut", cut_it}, damage{"replaced", replace_it},
+                                     damage{"scribbled", scribble_on_it}),
+                     testing::Values(use::held, use::waiting, use::idle)),
+    [](const auto& one) { return name_of(one.param); });
 
 /// Of each file: the holder's next renewal fails, and newcomers are told what to do.
 class deleted_file : public testing::TestWithParam<part> {};

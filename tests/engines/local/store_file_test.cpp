@@ -65,7 +65,8 @@ TEST_F(store_file, a_new_store_is_opened_without_being_alone) {
         ADD_FAILURE() << "nobody needs to be excluded";
         return local::company::newcomers;
     };
-    EXPECT_NO_THROW(local::prepare_schema(store, file(), local::this_time_base(), never_alone));
+    EXPECT_NO_THROW(local::prepare_schema(store, file(), local::this_time_base(),
+                                          clock::now() + patience, never_alone));
 }
 
 TEST_F(store_file, others_who_are_opening_a_store_of_an_earlier_boot_are_waited_for) {
@@ -76,7 +77,8 @@ TEST_F(store_file, others_who_are_opening_a_store_of_an_earlier_boot_are_waited_
     const auto long_in_company = [&] {
         return clock::now() - began < 1500ms ? local::company::newcomers : local::company::none;
     };
-    EXPECT_NO_THROW(local::prepare_schema(store, file(), local::this_time_base(), long_in_company));
+    EXPECT_NO_THROW(local::prepare_schema(store, file(), local::this_time_base(),
+                                          clock::now() + patience, long_in_company));
     EXPECT_EQ(store.read_number("SELECT id <> x'00' FROM boot"), 1);
 }
 
@@ -85,7 +87,7 @@ TEST_F(store_file, others_who_use_a_store_of_another_boot_are_not_waited_for_lon
     execute("UPDATE boot SET id = x'00'");
     database store{file(), database::opening::create_if_missing, clock::now() + patience, running_};
     const auto began = clock::now();
-    EXPECT_THROW(local::prepare_schema(store, file(), local::this_time_base(),
+    EXPECT_THROW(local::prepare_schema(store, file(), local::this_time_base(), clock::now() + patience,
                                        [] { return local::company::users; }),
                  local::database_error);
     EXPECT_LT(clock::now() - began, 10s);

@@ -5,9 +5,12 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <system_error>
+#include <thread>
 
 namespace holdfast::cli {
 
@@ -39,6 +42,30 @@ inline void require_memory() {
         throw std::system_error{errno, std::generic_category(), "32 MB are needed"};
     }
     munmap(all, enough);
+}
+
+/// The same for threads.
+inline void require_threads() {
+    std::atomic<bool> enough{};
+    std::array<std::thread, 8> all;
+    const auto end = [&] {
+        enough = true;
+        enough.notify_all();
+        for (auto& one : all) {
+            if (one.joinable()) {
+                one.join();
+            }
+        }
+    };
+    try {
+        for (auto& one : all) {
+            one = std::thread{[&enough] { enough.wait(false); }};
+        }
+    } catch (const std::system_error& error) {
+        end();
+        throw std::system_error{error.code(), "8 threads are needed"};
+    }
+    end();
 }
 
 }  // namespace holdfast::cli
