@@ -45,7 +45,7 @@ private:
 /// Writes all of `text` to a descriptor, waiting for its reader if need be. Returns zero, or the error.
 int write_all(int descriptor, std::string_view text) noexcept;
 
-/// Writes what a command was asked for to standard output. A reader that has gone needs no more of it.
+/// Writes what a command was asked for to standard output, unless it is closed or its reader has gone.
 /// Throws `stop_program` if it cannot be written: half of an answer looks like an answer.
 void write_output(std::string_view text);
 

@@ -274,6 +274,13 @@ private:
         }
         if (!set_tls_option(name, *value) && !set_login_option(name) &&
             !set_other_option(name, *value)) {
+            const std::string elsewhere = name == "sharded"               ? "redis+cluster://"
+                                          : name == "database"            ? "redis+unix://"
+                                          : name.starts_with("sentinel_") ? "redis+sentinel://"
+                                                                          : "";
+            if (!elsewhere.empty() && name.size() < 24) {
+                refuse(option(name) + " is one of " + elsewhere + " only");
+            }
             refuse(option(name) +
                    " is not known; known are ca, cert, key, server_name, verify, user, password_file, "
                    "password_env, sentinel_user, sentinel_password_file, sentinel_password_env, "

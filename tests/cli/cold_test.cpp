@@ -32,6 +32,55 @@ TEST_F(cold, what_is_printed_to_closed_streams_does_not_get_into_the_store) {
     EXPECT_EQ(inspect("job").at("holders").as_array().size(), 1U);
 }
 
+TEST_F(cold, an_answer_that_cannot_be_written_is_no_success) {
+    const auto holder = hold("job");
+    const std::vector<words> commands{{"list"},
+                                      {"list", "--json"},
+                                      {"inspect", "job"},
+                                      {"inspect", "job", "--json"},
+                                      {"doctor"},
+                                      {"doctor", "--json"},
+                                      {"--version"},
+                                      {"--help"},
+                                      {"check", "job", "--token", "1", "--json"}};
+    for (const auto& command : commands) {
+        SCOPED_TRACE(command.front());
+        EXPECT_EQ(status_of(command, ">/dev/full"), 74);
+    }
+    EXPECT_EQ(status_of({"run", "other", "--", "true"}, ">/dev/full"), 0) << "that is its command's";
+    EXPECT_EQ(status_of({"list"}, "| head -c 0"), 0) << "nobody wants to read it";
+}
+
+/// A limit of the user's processes; root has none.
+TEST_F(cold, too_few_processes_are_told_at_once) {
+    if (::geteuid() != 0) {
+        GTEST_SKIP() << "only root can become a user who has no other processes";
+    }
+    // Nobody else uses this number. The store is in memory, so that no directory needs to be his.
+    const auto status = [&](int limit) {
+        words command{"setpriv",
+                      "--reuid",
+                      "54321",
+                      "--clear-groups",
+                      "bash",
+                      "-c",
+                      "ulimit -u " + std::to_string(limit) + "; exec \"$0\" \"$@\"",
+                      program_path(),
+                      "run",
+                      "job",
+                      "--store",
+                      "memory:cold",
+                      "--",
+                      "true"};
+        program shell{command, {.environment = environment(), .input = ""}};
+        return shell.wait();
+    };
+    for (const int limit : {2, 5, 6, 7, 8}) {
+        EXPECT_EQ(status(limit), 71) << limit;
+    }
+    EXPECT_EQ(status(64), 0);
+}
+
 TEST_F(cold, a_home_that_cannot_be_written_to_is_named) {
     const auto refused = finish(
         {"run", "job", "--", "true"},

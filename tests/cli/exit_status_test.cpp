@@ -92,6 +92,10 @@ TEST_F(exit_status, everything_in_the_table_happens) {
     EXPECT_EQ(cramped->wait(), to_status(exit_code::resources)) << cramped->errors();
     EXPECT_THAT(cramped->errors(), ::testing::HasSubstr("ulimit -n"));
     seen.insert(to_status(exit_code::resources));
+    program full{{"/bin/sh", "-c", "exec \"$0\" list >/dev/full", program_path()},
+                 {.environment = environment(), .input = ""}};
+    EXPECT_EQ(full.wait(), to_status(exit_code::output));
+    seen.insert(to_status(exit_code::output));
     EXPECT_EQ(seen, known());
 }
 

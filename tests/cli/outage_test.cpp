@@ -267,7 +267,7 @@ protected:
 
 TEST_F(refused_release, names_the_missing_permission) {
     const std::vector<std::pair<std::string, words>> cases{
-        {"hdel", {"--shared"}}, {"del", {}}, {"hmget", {}}};
+        {"hgetall", {"--shared"}}, {"del", {}}, {"hmget", {}}};
     for (const auto& [permission, options] : cases) {
         const auto running = run_without(permission, options);
         EXPECT_THAT(running->errors(),

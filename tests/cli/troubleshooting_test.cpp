@@ -558,6 +558,15 @@ const std::map<std::string, production>& productions() {
          [](stage& on) { return on.said_on("local:locks", {"list"}); }},
         {"other users may write to this directory; name one that only you may write to: …",
          [](stage& on) { return on.said_on("local:/tmp", {"list"}); }},
+        {"everybody may write to … and put another directory in place of this one; name one elsewhere: "
+         "…",
+         [](stage& on) {
+             const auto open_to_all = on.local_file("open to all");
+             std::filesystem::create_directories(open_to_all + "/store");
+             std::filesystem::permissions(open_to_all, std::filesystem::perms::all);
+             std::filesystem::permissions(open_to_all + "/store", std::filesystem::perms::owner_all);
+             return on.said_on("local:" + open_to_all + "/store", {"list"});
+         }},
         {"a file of the store was deleted, replaced or emptied while other programs have it open",
          [](stage& on) {
              const auto holder = on.holder_of_lock("job");
@@ -576,6 +585,10 @@ const std::map<std::string, production>& productions() {
          }},
         {"no engine for stores of kind \"…\"",
          [](stage& on) { return on.said_on("reddis://host", {"list"}); }},
+        {"a host is missing; write …",
+         [](stage& on) { return on.said_on("redis://:secret", {"list"}); }},
+        {"option \"…\" is one of … only",
+         [](stage& on) { return on.said_on("redis://host?sharded=on", {"list"}); }},
         {"option \"…\" is not known; known are …",
          [](stage& on) { return on.said_on("redis://host/?passwort_file=/x", {"list"}); }},
         {"the list is not complete: …",

@@ -134,6 +134,18 @@ TEST_F(quorum_opening, an_option_that_is_not_known_is_named) {
     }
 }
 
+TEST_F(quorum_opening, an_option_that_no_clock_can_count_is_refused) {
+    using std::chrono::milliseconds;
+    const auto expect_refused = [this](const quorum& stores) {
+        EXPECT_THROW(static_cast<void>(engines::open_quorum(stores, identity)), std::system_error);
+    };
+    for (const auto senseless : {milliseconds::max(), milliseconds{-1}, milliseconds{2562048h}}) {
+        expect_refused({.stores = addresses, .member_timeout = senseless});
+        expect_refused({.stores = addresses, .drift = senseless});
+        expect_refused({.stores = addresses, .restart_grace = senseless});
+    }
+}
+
 TEST_F(quorum_opening, a_majority_must_be_there) {
     register_sleepy_stores();
     asleep = true;
