@@ -311,11 +311,12 @@ TERM is sent at once.)"},
     section{"JSON OUTPUT",
             R"(With --json every command writes one object, also when it fails: run as the last line
 on standard error, the others on standard output, with a line for people on standard error unless
-the exit status is 0. status is the exit status. After a failure error
-is one of usage, unavailable, internal, resources, output, not_acquired, lost, unauthorised,
-configuration, not_executable and not_found, and message says more. The outcome of run is one of completed,
-skipped, not_acquired, cancelled, not_started, lost and failed, whatever exit status the command
-chose. Keys that end in _ms are milliseconds, as durations or since 1970. docs/json.md lists all
+the exit status is 0. status is the exit status. After a failure error is one of usage,
+unavailable, internal, resources, output, not_acquired, lost, unauthorised, configuration,
+not_executable and not_found, and message says more. The outcome of run is one of completed,
+skipped, not_acquired, cancelled, not_started, lost and failed, whatever exit status the
+command chose. Keys that end in _ms are milliseconds, as durations or since 1970. docs/json.md
+lists all
 fields; later versions only add to them.)"},
 };
 

@@ -115,8 +115,8 @@ private:
     engines::acquire_request claim_;
     contention_settings settings_;
     clock::duration margin_;
-    /// A lease granted in line must have lost less than this of its ttl by the time we hear of it. Zero:
-    /// such a grant is never taken as it is.
+    /// A lease granted in line must have lost less than this of its ttl by the time we hear of it.
+    /// Zero: such a grant is never taken as it is.
     clock::duration oldest_turn_;
     state state_{state::idle};
     clock::time_point sent_at_{};

@@ -31,13 +31,26 @@ MUTANTS = [
         "redis_giving.a_lease_that_was_given_is_trusted_no_longer_than_the_server_kee"
         "ps_it"),
     mutant(
-        "engines/redis/engine.cpp",
-        "const bool may_be_told = request.replicas == replica_policy{} && "
-        "request.token_floor.value == 0;",
-        "const bool may_be_told = request.token_floor.value == 0;",
-        "A lock that replicas must confirm is not given away by another's release.",
+        "src/core/acquisition.cpp",
+        "how.renewal == renewal_mode::automatic && how.replicas == replica_policy{};",
+        "how.renewal == renewal_mode::automatic;",
+        "A lock that was given by another's release counts only when the replicas confirm it.",
+        "holdfast_unit_tests "
+        "lock_table_giving.a_lease_that_replicas_confirm_is_asked_for_once_more"),
+    mutant(
+        "src/core/acquisition.cpp",
+        "how.renewal == renewal_mode::automatic && how.replicas == replica_policy{};",
+        "how.replicas == replica_policy{};",
+        "A lease that is not renewed begins its ttl when its owner asks once more.",
+        "holdfast_unit_tests "
+        "lock_table_giving.a_lease_that_is_not_renewed_is_asked_for_once_more"),
+    mutant(
+        "engines/redis/scripts/prelude/permits.lua",
+        "redis.call('INCRBY', semaphore, '0')  --",
+        "redis.pcall('INCRBY', semaphore, '0')  --",
+        "A permit is not lost when its release is refused.",
         "holdfast_redis_tests "
-        "redis_replica_policy.a_lock_with_one_is_always_asked_for"),
+        "redis_permissions.one_that_is_missing_is_named_and_leaves_nothing_for_ever"),
     mutant(
         "engines/redis/engine.cpp",
         "if (confirmed >= needed_now) {",

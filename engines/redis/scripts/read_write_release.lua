@@ -38,7 +38,8 @@ if fields[1] == 'write' and fields[3] then
     if linger > 0 then
         return linger_alone(lock, written, holds, owner, linger)
     end
-    return {1, let_go(remove_writer(lock, holds, owner, written, channel, publish, zeros), true), untold}
+    local told = remove_writer(lock, holds, owner, written, channel, publish, zeros)
+    return {1, let_go(told, true), untold}
 end
 if not fields[2] then
     return not_mine(lock, owner, linger)

@@ -51,9 +51,9 @@ local function prolong(timeouts, ids, finish)
     end
 end
 
--- Whether there is a counter that permits can be put back into. A counter that is gone stays so: only an
--- acquisition knows the limit. To be asked before permits are taken from the others' sight: without
--- the permission they would be gone for ever.
+-- Whether there is a counter that permits can be put back into. A counter that is gone stays so: only
+-- an acquisition knows the limit. To be asked before the ends of permits are removed: without the
+-- permission to count they would be gone for ever.
 local function takes_back(semaphore, timeouts)
     write_nothing(timeouts)
     if redis.call('EXISTS', semaphore) == 0 then

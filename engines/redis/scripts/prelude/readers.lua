@@ -117,12 +117,13 @@ local function readers_left(lock, key_prefix, but)
     return alive, alive > 0 and not endless and longest or nil
 end
 
--- Takes a reader out of the lock, and tells those who wait; `zeros` go ahead of the message. Returns how
--- many were told. What may be refused comes before the first write.
+-- Takes a reader out of the lock, and tells those who wait; `zeros` go ahead of the message. Returns
+-- how many were told. What may be refused comes before the first write.
 local function remove_reader(lock, holds, owner, timeout, channel, key_prefix, publish, zeros)
     -- Of many the lock may live a little longer than the last: until the lease of the one that went.
     local alive, longest = 2, nil
-    if redis.call('HGET', lock, 'mode') ~= 'write' and not enough_of_many(lock, key_prefix, 2, owner) then
+    if redis.call('HGET', lock, 'mode') ~= 'write'
+        and not enough_of_many(lock, key_prefix, 2, owner) then
         alive, longest = readers_left(lock, key_prefix, owner)
     end
     if alive == 0 then
