@@ -316,8 +316,7 @@ unavailable, internal, resources, output, not_acquired, lost, unauthorised, conf
 not_executable and not_found, and message says more. The outcome of run is one of completed,
 skipped, not_acquired, cancelled, not_started, lost and failed, whatever exit status the
 command chose. Keys that end in _ms are milliseconds, as durations or since 1970. docs/json.md
-lists all
-fields; later versions only add to them.)"},
+lists all fields; later versions only add to them.)"},
 };
 
 }  // namespace
