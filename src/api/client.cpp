@@ -240,7 +240,7 @@ std::uint64_t client::dropped_events() const noexcept {
 
 lock_info client::inspect(std::string_view name, std::optional<std::chrono::milliseconds> timeout) {
     check_timeout(timeout, "cannot inspect " + core::quote_name(name) + " on " + store());
-    auto reply = session_->inspect(std::string{name}, timeout);
+    auto reply = session_->queries().inspect(std::string{name}, timeout);
     if (reply.error) {
         reply.error.raise("cannot inspect " + core::quote_name(name) + " on " + store());
     }
@@ -250,7 +250,7 @@ lock_info client::inspect(std::string_view name, std::optional<std::chrono::mill
 lock_page client::list(std::string_view prefix, std::string_view from, std::size_t limit,
                        std::optional<std::chrono::milliseconds> timeout) {
     check_timeout(timeout, "cannot list locks on " + store());
-    auto reply = session_->list({std::string{prefix}, std::string{from}, limit}, timeout);
+    auto reply = session_->queries().list({std::string{prefix}, std::string{from}, limit}, timeout);
     if (reply.error) {
         reply.error.raise("cannot list locks on " + store());
     }
@@ -262,7 +262,7 @@ bool client::revoke(std::string_view name, const owner_id& owner, fencing_token 
     const auto& card = session_->identity().card;
     const auto actor = card.program + " on " + card.host + ", pid " + std::to_string(card.pid);
     const auto revoke_from = [&](fencing_token first) {
-        const auto reply = session_->revoke({std::string{name}, owner, first, actor, reason});
+        const auto reply = session_->queries().revoke({std::string{name}, owner, first, actor, reason});
         if (reply.error) {
             reply.error.raise("cannot release " + core::quote_name(name) + " on " + store());
         }
@@ -283,7 +283,7 @@ bool client::revoke(std::string_view name, const owner_id& owner, fencing_token 
 }
 
 std::vector<finding> client::examine() {
-    auto reply = session_->examine();
+    auto reply = session_->queries().examine();
     if (reply.error) {
         reply.error.raise("cannot examine " + store());
     }

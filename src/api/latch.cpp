@@ -29,7 +29,7 @@ void check_count(const detail::session& where, const std::string& name, std::uin
 
 engines::latch_reply ask(detail::session& where, engines::latch_request request) {
     const auto name = request.name;
-    auto reply = where.latch(std::move(request));
+    auto reply = where.queries().latch(std::move(request));
     if (reply.error) {
         reply.error.raise(describe(where, name));
     }
@@ -95,8 +95,8 @@ void latch::arrive_and_wait(std::uint32_t by) {
     check_count(*session_, name_, by);
     const auto arrived = ask(*session_, {operation::count_down, name_, by, {}, {}});
     if (arrived.count > 0) {
-        const auto wrong =
-            session_->wait_for_latch(name_, clock::now() + detail::longest_wait, {}, arrived.known);
+        const auto wrong = session_->queries().wait_for_latch(
+            name_, clock::now() + detail::longest_wait, {}, arrived.known);
         if (wrong) {
             wrong.raise(describe(*session_, name_));
         }
@@ -104,7 +104,7 @@ void latch::arrive_and_wait(std::uint32_t by) {
 }
 
 bool latch::wait_until(clock::time_point deadline, std::stop_token stop) const {
-    const auto wrong = session_->wait_for_latch(name_, deadline, stop, false);
+    const auto wrong = session_->queries().wait_for_latch(name_, deadline, stop, false);
     if (wrong && wrong.code != errc::busy && wrong.code != errc::cancelled) {
         wrong.raise(describe(*session_, name_));
     }

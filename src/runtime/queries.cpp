@@ -1,18 +1,20 @@
+#include <runtime/queries.hpp>
+
 #include <holdfast/detail/deadline.hpp>
+#include <runtime/fork_guard.hpp>
 #include <runtime/safety_recheck.hpp>
-#include <runtime/session.hpp>
 
 #include <condition_variable>
+#include <mutex>
 #include <thread>
 #include <utility>
 
-/// The calls of a session that need nothing from the core: a question, an answer.
 namespace holdfast::detail {
 
 namespace {
 
-[[nodiscard]] failure shut_down_already() {
-    return {errc::shut_down, "shutdown was called, or the client was destroyed"};
+[[nodiscard]] failure belongs_to_parent() {
+    return {errc::forked, "it belongs to the parent process; make a new one in the child"};
 }
 
 [[nodiscard]] failure nothing_to_see() {
@@ -56,8 +58,11 @@ private:
 
 }  // namespace
 
+queries::queries(store_access& store, const settings& options) noexcept
+    : store_{store}, settings_{options}, generation_{fork_generation()} {}
+
 /// How long one question may take, and what ends the waiting for its answer before that.
-struct session::query_limits {
+struct queries::query_limits {
     clock::time_point deadline;
     std::stop_token stop{};
 };
@@ -66,7 +71,7 @@ struct session::query_limits {
 /// stopped leaves at once (`errc::cancelled`); the answer is then dropped. The answer is `otherwise`
 /// where the engine lacks the ability.
 template <class Reply, class Ability, class Start>
-Reply session::ask(Ability* ability, const failure& otherwise, const query_limits& limits,
+Reply queries::ask(Ability* ability, const failure& otherwise, const query_limits& limits,
                    const Start& start) {
     struct answer {
         std::atomic<bool> over{false};
@@ -83,8 +88,8 @@ Reply session::ask(Ability* ability, const failure& otherwise, const query_limit
         }
     };
     Reply refused;
-    if (forked()) {
-        refused.error = {errc::forked, "it belongs to the parent process; make a new one in the child"};
+    if (generation_ != fork_generation()) {
+        refused.error = belongs_to_parent();
         return refused;
     }
     if (ability == nullptr) {
@@ -93,12 +98,12 @@ Reply session::ask(Ability* ability, const failure& otherwise, const query_limit
     }
     const auto mine = std::make_shared<answer>();
     {
-        const engine_use in_use{*this};
+        const store_access::use in_use{store_};
         if (!in_use) {
             refused.error = shut_down_already();
             return refused;
         }
-        requests_.fetch_add(1, std::memory_order_relaxed);
+        store_.count_request();
         // A thread that may leave must not be inside the engine: see `call::may_leave`.
         const auto from =
             limits.stop.stop_possible() ? engines::caller::must_not_block : engines::caller::may_block;
@@ -114,55 +119,48 @@ Reply session::ask(Ability* ability, const failure& otherwise, const query_limit
     return std::move(mine->reply);
 }
 
-engines::examine_reply session::examine() {
-    return ask<engines::examine_reply>(abilities_.examination, {},
-                                       {deadline_after(options_.request_timeout)},
+engines::examine_reply queries::examine() {
+    return ask<engines::examine_reply>(store_.offers().examination, {},
+                                       {deadline_after(settings_.request_timeout)},
                                        [](engines::examination& store, engines::call how, auto done) {
                                            store.examine(how, std::move(done));
                                        });
 }
 
-engines::inspect_reply session::inspect(const std::string& name,
+engines::inspect_reply queries::inspect(const std::string& name,
                                         std::optional<std::chrono::milliseconds> timeout) {
-    return ask<engines::inspect_reply>(abilities_.operators, nothing_to_see(),
-                                       {deadline_after(timeout.value_or(options_.request_timeout))},
+    return ask<engines::inspect_reply>(store_.offers().operators, nothing_to_see(),
+                                       {deadline_after(timeout.value_or(settings_.request_timeout))},
                                        [&](engines::operators_view& store, engines::call how,
                                            auto done) { store.inspect(name, how, std::move(done)); });
 }
 
-engines::list_reply session::list(const engines::list_request& request,
+engines::list_reply queries::list(const engines::list_request& request,
                                   std::optional<std::chrono::milliseconds> timeout) {
-    return ask<engines::list_reply>(abilities_.operators, nothing_to_see(),
-                                    {deadline_after(timeout.value_or(options_.request_timeout))},
+    return ask<engines::list_reply>(store_.offers().operators, nothing_to_see(),
+                                    {deadline_after(timeout.value_or(settings_.request_timeout))},
                                     [&](engines::operators_view& store, engines::call how, auto done) {
                                         store.list(request, how, std::move(done));
                                     });
 }
 
-engines::revoke_reply session::revoke(const engines::revoke_request& request) {
-    return ask<engines::revoke_reply>(abilities_.operators, nothing_to_see(),
-                                      {deadline_after(options_.request_timeout)},
+engines::revoke_reply queries::revoke(const engines::revoke_request& request) {
+    return ask<engines::revoke_reply>(store_.offers().operators, nothing_to_see(),
+                                      {deadline_after(settings_.request_timeout)},
                                       [&](engines::operators_view& store, engines::call how,
                                           auto done) { store.revoke(request, how, std::move(done)); });
 }
 
-engines::latch_reply session::latch(engines::latch_request request) {
-    return latch(std::move(request), {deadline_after(options_.request_timeout)});
+engines::latch_reply queries::latch(engines::latch_request request) {
+    return latch(std::move(request), {deadline_after(settings_.request_timeout)});
 }
 
-engines::latch_reply session::latch(engines::latch_request request, const query_limits& limits) {
-    if (forked()) {  // before the mutex, which nobody may ever unlock here
-        return {
-            0, false, {errc::forked, "it belongs to the parent process; make a new one in the child"}};
-    }
-    request.request = identity_.client;
-    {
-        const std::lock_guard lock{guard_};
-        request.request.sequence = ++last_latch_request_;
-    }
+engines::latch_reply queries::latch(engines::latch_request request, const query_limits& limits) {
+    request.request = settings_.client;
+    request.request.sequence = ++last_latch_request_;
     while (true) {
         auto reply = ask<engines::latch_reply>(
-            abilities_.latches, {errc::guarantee_not_met, "this store has no latches"}, limits,
+            store_.offers().latches, {errc::guarantee_not_met, "this store has no latches"}, limits,
             [&](engines::latches& store, engines::call how, auto done) {
                 store.latch(request, how, std::move(done));
             });
@@ -174,12 +172,12 @@ engines::latch_reply session::latch(engines::latch_request request, const query_
     }
 }
 
-failure session::wait_for_latch(const std::string& name, clock::time_point deadline,
+failure queries::wait_for_latch(const std::string& name, clock::time_point deadline,
                                 const std::stop_token& stop, bool seen_counting) {
     const auto opened = std::make_shared<occurrence>();
     std::unique_ptr<engines::subscription> watch;
     std::uint64_t seen = 0;
-    auto patience_ends = deadline_after(options_.outage_patience);
+    auto patience_ends = deadline_after(settings_.outage_patience);
     // One token for both reasons to leave while a request is under way.
     std::stop_source leaving;
     const std::stop_callback on_stop{stop, [&] { leaving.request_stop(); }};
@@ -189,7 +187,7 @@ failure session::wait_for_latch(const std::string& name, clock::time_point deadl
     constexpr std::chrono::milliseconds least{50};
     const bool asks_once = deadline <= clock::now();
     while (true) {
-        auto answer_by = deadline_after(options_.request_timeout);
+        auto answer_by = deadline_after(settings_.request_timeout);
         if (!asks_once) {
             answer_by =
                 std::min(answer_by, std::max<clock::time_point>(deadline, clock::now() + least));
@@ -199,7 +197,7 @@ failure session::wait_for_latch(const std::string& name, clock::time_point deadl
         const bool passing =
             reply.error.code == errc::store_unavailable || reply.error.code == errc::outcome_unknown;
         if (!reply.error) {
-            patience_ends = deadline_after(options_.outage_patience);
+            patience_ends = deadline_after(settings_.outage_patience);
         } else if (reply.error.code == errc::cancelled) {
             return stop.stop_requested() ? reply.error : shut_down_already();
         } else if (!passing || clock::now() >= std::min(patience_ends, deadline)) {
@@ -218,12 +216,13 @@ failure session::wait_for_latch(const std::string& name, clock::time_point deadl
         if (clock::now() >= deadline) {
             return {errc::busy, "it did not open in time"};
         }
-        if (!watch && abilities_.watching != nullptr) {
-            const engine_use in_use{*this};
+        if (!watch && store_.offers().watching != nullptr) {
+            const store_access::use in_use{store_};
             if (!in_use) {
                 return shut_down_already();
             }
-            watch = abilities_.watching->watch(name, lock_kind::latch, [opened] { opened->happen(); });
+            watch =
+                store_.offers().watching->watch(name, lock_kind::latch, [opened] { opened->happen(); });
             // Looked at: if notifications do not flow yet, a hint follows once they do.
             static_cast<void>(watch->active());
             continue;  // what happened before the watch was not seen

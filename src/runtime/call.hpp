@@ -1,17 +1,19 @@
 #pragma once
 
-#include <core/joint_question.hpp>
-#include <runtime/parking.hpp>
-#include <runtime/session.hpp>
-
+#include <memory>
 #include <optional>
-#include <utility>
+#include <vector>
 
-/// What the source files of `session` share. Only for them.
+#include <core/joint_question.hpp>
+#include <runtime/hold.hpp>
+#include <runtime/parking.hpp>
+#include <runtime/performer.hpp>
+#include <threading/primitives.hpp>
+
 namespace holdfast::detail {
 
-/// A caller that waits for the core's answer. Shared with whoever wakes it.
-struct session::call {
+/// A thread that waits for the core's answer. Shared with whoever wakes it.
+struct call {
     /// What the core knows it by.
     core::waiter_id number{};
     parking_spot spot;
@@ -26,7 +28,7 @@ struct session::call {
     threading::atomic<bool> offered{false};
     /// What its thread is to do at the store next. Only for its thread.
     std::optional<store_task> own_task;
-    /// Whether other threads have left it something to do, which the session's mutex guards.
+    /// Whether other threads have left it something to do, which the performer's mutex guards.
     threading::atomic<bool> has_tasks{false};
     std::vector<store_task> tasks;
     /// Not null: what it asks for goes here, to be sent together with what others ask for.
@@ -40,25 +42,11 @@ struct session::call {
     std::shared_ptr<hold> taken;
     release_outcome outcome{release_outcome::unknown};
     fencing_token token{};
-};
 
-/// Lets the core take one step, and does what it says. `self` is the call that the step is part of; it
-/// goes on record only if it has to wait.
-template <class Step>
-void session::drive(const Step& step, std::shared_ptr<call> self) noexcept {
-    follow_up rest{std::move(self)};
-    {
-        const std::lock_guard lock{guard_};
-        step(table_, clock::now());
-        collect(rest);
-        if (rest.self && !rest.self->done.load(std::memory_order_relaxed)) {
-            (rest.self->converts ? conversions_ : calls_).emplace(rest.self->number, rest.self);
-        }
+    [[nodiscard]] engines::caller thread() const noexcept {
+        return may_leave ? engines::caller::must_not_block : engines::caller::may_block;
     }
-    rest.wake_all();
-    for (auto& task : rest.tasks) {
-        perform(task, engines::caller::must_not_block);
-    }
-}
+    [[nodiscard]] bool answered() const noexcept { return done.load(std::memory_order_acquire); }
+};
 
 }  // namespace holdfast::detail
