@@ -8,8 +8,10 @@
 
 #include <core/joint_question.hpp>
 #include <core/lock_table.hpp>
+#include <no_threads.hpp>
 #include <quorum_member.hpp>
 #include <quorum_stage.hpp>
+#include <runtime/performer.hpp>
 
 namespace holdfast::testing::sim {
 
@@ -54,13 +56,13 @@ private:
     client_process state_;
 };
 
-/// Drives one client's lock table for one store, as the runtime's session does, without threads.
+/// One client of one store: the shipped performer and core, without threads.
 class joint_session {
 public:
     joint_session(joint_process& process, quorum_member& store, network_quality quality,
                   const core::table_settings& settings, const owner_id& client);
 
-    [[nodiscard]] const std::string& address() const noexcept { return address_; }
+    [[nodiscard]] const std::string& address() const noexcept { return store_.engine().address(); }
 
     core::waiter_id acquire(const core::claim& what, joint_caller& who);
     std::shared_ptr<core::joint_question> acquire_together(const std::vector<core::claim>& all,
@@ -70,34 +72,40 @@ public:
     void cancel(const core::joint_question& what);
     void release(core::hold_id which);
 
-    [[nodiscard]] core::lock_table::census left() const noexcept { return table_.count(); }
+    [[nodiscard]] core::lock_table::census left() {
+        return core_.look([](const core::lock_table& table) { return table.count(); });
+    }
 
 private:
-    void pump();
-    void perform(core::send_acquire& what);
-    void perform(core::send_renew& what);
-    void perform(core::send_release& what);
-    void perform(const core::update_watch& what);
-    void perform(const core::stand_by&) {}
-    void perform(const core::offer_turn& what);
-    void perform(const core::finish_acquire& what);
-    void perform(const core::finish_release& what);
-    void perform(const core::finish_convert&) {}
-    void perform(const core::set_validity& what);
-    void perform(const core::tell_loss& what);
-    void perform(const core::tell_observer&) {}
-    void arm_timer();
+    // For the performer.
+    friend class detail::performer<joint_session>;
+    using mutex = no_mutex;
+    static constexpr bool ends_on_exception = false;
+    struct follow_up {
+        std::vector<detail::store_task> tasks{};
+    };
+    [[nodiscard]] clock::time_point now() const noexcept { return process_.now(); }
+    void arm(clock::time_point when);
+    bool take(core::waiter_id whose, core::send_acquire& task, follow_up&);
+    bool take(core::waiter_id, const core::send_release&, follow_up&) { return false; }
+    void perform(const core::stand_by&, follow_up&) {}
+    void perform(const core::offer_turn& what, follow_up&);
+    void perform(const core::finish_acquire& what, follow_up&);
+    void perform(const core::finish_release& what, follow_up&);
+    void perform(const core::finish_convert&, follow_up&) {}
+    void perform(const core::set_validity& what, follow_up&);
+    void perform(const core::tell_loss& what, follow_up&);
+    void perform(const core::tell_observer&, follow_up&) {}
+    void end_step(follow_up&) {}
+    void wake(follow_up&) {}
 
     joint_process& process_;
-    member_link link_;
-    std::string address_;
+    detail::store_access store_;
+    detail::performer<joint_session> core_;
     clock::duration request_timeout_;
-    core::lock_table table_;
     /// Whom a call belongs to, and then the hold.
     std::map<core::waiter_id, joint_caller*> callers_;
     std::map<core::waiter_id, std::shared_ptr<core::joint_question>> together_;
-    std::map<std::string, std::unique_ptr<engines::subscription>> watches_;
-    clock::time_point armed_for_{clock::time_point::max()};
     std::uint64_t timer_{};
 };
 

@@ -207,16 +207,19 @@ void network::store_comes_up() {
     }
 }
 
-void network::set_watch(std::uint8_t client, std::uint16_t life, std::size_t lock, bool wanted) {
+bool network::set_watch(std::uint8_t client, std::uint16_t life, std::size_t lock, bool wanted) {
     auto& on = links_[client];
     on.life = life;
     on.wanted[lock] = wanted;
     if (!wanted) {
         on.watched[lock] = false;
+    } else if (!down_ && run_.random.one_in(3)) {
+        on.watched[lock] = true;
     } else if (!down_) {
         run_.after(delay(),
                    for_client(what_happens::watch_arrives, client, static_cast<std::uint32_t>(lock)));
     }
+    return on.watched[lock];
 }
 
 void network::watch_arrives(const happening& event) {

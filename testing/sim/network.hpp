@@ -55,7 +55,8 @@ public:
     void store_comes_up();
     void slow_down(clock::duration by) noexcept { slowness_ = by; }
 
-    void set_watch(std::uint8_t client, std::uint16_t life, std::size_t lock, bool wanted);
+    /// Whether the watch is in place at once.
+    bool set_watch(std::uint8_t client, std::uint16_t life, std::size_t lock, bool wanted);
     void watch_arrives(const happening& event);
     void forget_client(std::uint8_t client);
     /// Wakes whoever watches the names that became free.

@@ -21,10 +21,11 @@ void sim_client::start() {
     settings.contention = world_.run.numbers.contention;
     settings.handover = world_.run.numbers.handover;
     settings.seed = world_.run.random.bits();
-    table_ = std::make_unique<core::lock_table>(settings, identity_);
-    timer_at_ = clock::time_point::max();
+    auto connection = std::make_unique<sim_connection>(world_.run, world_.net, number_, life_);
+    connection_ = connection.get();
+    process_ = std::make_unique<process>(*this, std::move(connection), settings);
+    connection_->attach(process_->core.callbacks());
     shutting_down_ = false;
-    owners_.clear();
     left_conversions_.clear();
     for (std::uint32_t i = 0; i < users_.size(); ++i) {
         schedule_user(i, world_.run.random.between(0us, world_.run.numbers.longest_work / 2));
@@ -59,14 +60,14 @@ void sim_client::handle(const happening& event) {
         backlog_.push_back(event);
         return;
     }
-    process(event);
+    process_event(event);
+    check_after_step();
     if (running()) {
         check_quiet();
     }
 }
 
-void sim_client::process(const happening& event) {
-    const auto now = world_.run.now();
+void sim_client::process_event(const happening& event) {
     switch (event.what) {
         case what_happens::user_acts:
             if (event.detail == users_[event.subject].turn) {
@@ -78,89 +79,53 @@ void sim_client::process(const happening& event) {
             return;
         case what_happens::user_is_awake:
             if (event.detail == users_[event.subject].turn) {
-                table_->take_turn(users_[event.subject].call, now);
+                process_->core.step([&](core::lock_table& table, clock::time_point now) {
+                    table.take_turn(users_[event.subject].call, now);
+                });
             }
-            break;
+            return;
         case what_happens::timer_fires:
             if (event.detail == timer_number_) {
-                timer_at_ = clock::time_point::max();
-                table_->on_time(now);
+                process_->core.on_time();
             }
-            break;
+            return;
         case what_happens::request_times_out:
-            if (const auto* what = world_.net.request_times_out(event.subject)) {
-                on_reply(*what);
-            }
+            on_reply(world_.net.request_times_out(event.subject));
             return;
         case what_happens::reply_arrives:
-            if (const auto* what = world_.net.reply_arrives(event.subject)) {
-                on_reply(*what);
-            }
+            on_reply(world_.net.reply_arrives(event.subject));
             return;
         case what_happens::hint_arrives:
-            table_->on_hint(lock_name(event.subject), now);
-            break;
-        case what_happens::turn_arrives: {
-            const auto& told = world_.net.turn_number(event.subject);
-            table_->on_turn(told.name, told.owner, told.granted, now);
-            break;
-        }
+            connection_->on_hint(event.subject);
+            return;
+        case what_happens::turn_arrives:
+            connection_->on_turn(world_.net.turn_number(event.subject));
+            return;
         case what_happens::watch_is_active:
-            if (table_->wants_watch(lock_name(event.subject))) {
-                table_->on_watch_active(lock_name(event.subject), now);
-            }
-            break;
+            connection_->on_watch_active(event.subject);
+            return;
         case what_happens::holds_may_have_changed:
-            table_->on_holds_may_have_changed(now);
-            break;
+            connection_->on_holds_may_have_changed();
+            return;
         default:
             return;
     }
-    pump();
 }
 
-void sim_client::on_reply(const message& what) {
-    const auto now = world_.run.now();
-    world_.run.log.hash(what.id);
-    if (const auto* acquired = std::get_if<engines::acquire_reply>(&what.answer)) {
-        using outcome = engines::acquire_reply::outcome;
-        world_.run.log.note("client ", +number_, ": hears of request r", what.id,
-                            acquired->result == outcome::granted ? ": granted"
-                            : acquired->result == outcome::busy  ? ": busy"
-                                                                 : ": failed");
-        auto& owner = state_of(std::get<engines::acquire_request>(what.asked).owner);
-        owner.unknown = acquired->result == outcome::failed &&
-                        (owner.unknown || acquired->error.code == errc::outcome_unknown);
-        owner.forgotten_by = now + world_.run.numbers.ttl;
-        table_->on_acquire_reply(what.id, *acquired, now);
-    } else if (const auto* renewed = std::get_if<renew_replies>(&what.answer)) {
-        world_.run.log.note("client ", +number_, ": hears of renewal r", what.id);
-        table_->on_renew_replies(what.id, *renewed, now);
-    } else {
-        const auto& released = std::get<engines::release_reply>(what.answer);
-        world_.run.log.note("client ", +number_, ": hears of release r", what.id,
-                            released.error ? ": failed" : ": done");
-        table_->on_release_reply(what.id, released, now);
+void sim_client::on_reply(const message* what) {
+    if (what != nullptr) {
+        connection_->on_reply(*what);
+        check_gone_is_told(*what);
     }
-    pump();
-    check_gone_is_told(what);
 }
 
-void sim_client::arm_timer() {
-    const auto when = table_->wake_at();
-    if (when == timer_at_) {
-        return;
-    }
-    timer_at_ = when;
-    ++timer_number_;
-    if (when != clock::time_point::max()) {
-        happening event;
-        event.what = what_happens::timer_fires;
-        event.client = number_;
-        event.life = life_;
-        event.detail = timer_number_;
-        world_.run.at(when, event);
-    }
+void sim_client::arm(clock::time_point when) {
+    happening event;
+    event.what = what_happens::timer_fires;
+    event.client = number_;
+    event.life = life_;
+    event.detail = ++timer_number_;
+    world_.run.at(when, event);
 }
 
 void sim_client::pause(clock::duration how_long) {
@@ -232,7 +197,7 @@ void sim_client::crash(clock::duration how_long) {
         }
         end_round(who);
     }
-    table_.reset();
+    process_.reset();
     backlog_.clear();
     paused_until_ = {};
     ++life_;
@@ -250,8 +215,8 @@ void sim_client::shut_down() {
     }
     world_.run.log.note("client ", +number_, ": is shut down");
     shutting_down_ = true;
-    table_->shut_down(world_.run.now());
-    pump();
+    process_->core.step([](core::lock_table& table, clock::time_point now) { table.shut_down(now); });
+    check_after_step();
     check_quiet();
 }
 

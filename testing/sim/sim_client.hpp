@@ -3,19 +3,23 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <context.hpp>
 #include <core/lock_table.hpp>
 #include <network.hpp>
+#include <no_threads.hpp>
 #include <referee.hpp>
+#include <runtime/performer.hpp>
+#include <sim_connection.hpp>
 #include <sim_store.hpp>
 #include <user.hpp>
 
 namespace holdfast::testing::sim {
 
-/// A process: the shipped `lock_table`, its users, and everything that can happen to it. May crash and
-/// start again as another; `life` tells them apart.
+/// A process: the shipped performer and core, its users, and everything that can happen to it. May
+/// crash and start again as another; `life` tells them apart.
 class sim_client {
 public:
     struct surroundings {
@@ -36,7 +40,7 @@ public:
     void resume();
     void crash(clock::duration how_long);
     void shut_down();
-    [[nodiscard]] bool running() const noexcept { return table_ != nullptr; }
+    [[nodiscard]] bool running() const noexcept { return process_ != nullptr; }
     [[nodiscard]] bool paused() const noexcept { return world_.run.now() < paused_until_; }
     /// All its users are done.
     [[nodiscard]] bool finished() const noexcept;
@@ -52,39 +56,49 @@ public:
     void check_at_end();
 
 private:
-    struct owner_state {
-        owner_id owner;
-        /// The last request to acquire got no answer, and nothing has been done about it since.
-        bool unknown{};
-        bool release_sent{};
-        /// After this nothing is left to find out.
-        clock::time_point forgotten_by{};
+    // For the performer: the users' calls and holds, their clock and their timer.
+    friend class detail::performer<sim_client>;
+    using mutex = no_mutex;
+    static constexpr bool ends_on_exception = false;
+    struct follow_up {
+        std::vector<detail::store_task> tasks{};
+    };
+    [[nodiscard]] clock::time_point now() const noexcept { return world_.run.now(); }
+    void arm(clock::time_point when);
+    /// Users leave everything to the performer.
+    bool take(core::waiter_id whose, const core::send_acquire& task, follow_up&);
+    bool take(core::waiter_id, const core::send_release&, follow_up&) { return false; }
+    void perform(const core::stand_by&, follow_up&) {}
+    void perform(const core::offer_turn& what, follow_up&);
+    void perform(const core::finish_acquire& what, follow_up&);
+    void perform(const core::finish_release& what, follow_up&);
+    void perform(const core::finish_convert& what, follow_up&);
+    void perform(const core::set_validity& what, follow_up&);
+    void perform(const core::tell_loss& what, follow_up&);
+    void perform(const core::tell_observer&, follow_up&) {}
+    void end_step(follow_up&) {}
+    void wake(follow_up&) {}
+
+    /// One life.
+    struct process {
+        process(sim_client& whose, std::unique_ptr<sim_connection> connection,
+                const core::table_settings& settings)
+            : store{std::move(connection)}, core{whose, store, settings, whose.identity_} {}
+        detail::store_access store;
+        detail::performer<sim_client> core;
     };
 
-    void process(const happening& event);
-    void on_reply(const message& what);
-    /// Carries out what the core wants.
-    void pump();
-    void arm_timer();
+    void process_event(const happening& event);
+    void on_reply(const message* what);
+    void check_after_step();
     void check_quiet();
-    [[nodiscard]] owner_state& state_of(const owner_id& owner);
+    [[nodiscard]] core::lock_table::census count() const {
+        return process_->core.look([](const core::lock_table& table) { return table.count(); });
+    }
     [[nodiscard]] user* user_of(core::waiter_id call) noexcept;
     void schedule_user(std::uint32_t index, clock::duration delay);
     void schedule_check(what_happens what, std::uint32_t index, clock::time_point when);
 
-    // what the core wants
-    void perform(const core::send_acquire& what);
-    void perform(const core::send_renew& what);
-    void perform(const core::send_release& what);
-    void perform(const core::update_watch& what);
-    void perform(const core::stand_by&) {}
-    void perform(const core::offer_turn& what);
-    void perform(const core::finish_acquire& what);
-    void perform(const core::finish_release& what);
-    void perform(const core::finish_convert& what);
-    void perform(const core::set_validity& what);
-    void perform(const core::tell_loss& what);
-    void perform(const core::tell_observer&) {}
     void grant(user& who, const core::finish_acquire& what);
     void check_gone_is_told(const message& what);
     void check_told_in_time(const user& who);
@@ -105,13 +119,13 @@ private:
     std::uint8_t number_;
     std::uint16_t life_{};
     owner_id identity_;
-    std::unique_ptr<core::lock_table> table_;
+    /// The engine of `process_`.
+    sim_connection* connection_{};
+    std::unique_ptr<process> process_;
     std::vector<user> users_;
-    std::vector<owner_state> owners_;
     clock::time_point paused_until_{};
     clock::time_point last_resume_{};
     std::vector<happening> backlog_;
-    clock::time_point timer_at_{clock::time_point::max()};
     std::uint64_t timer_number_{};
     bool shutting_down_{};
     /// Calls whose leases were let go of during their conversion.

@@ -5,12 +5,6 @@
 
 namespace holdfast::testing::sim {
 
-sim_client::owner_state& sim_client::state_of(const owner_id& owner) {
-    const auto found = std::find_if(owners_.begin(), owners_.end(),
-                                    [&](const owner_state& one) { return one.owner == owner; });
-    return found != owners_.end() ? *found : owners_.emplace_back(owner_state{owner, false, false, {}});
-}
-
 user* sim_client::user_of(core::waiter_id call) noexcept {
     const auto found = std::find_if(users_.begin(), users_.end(), [&](const user& who) {
         return who.call == call && who.doing != user::state::idle;
@@ -18,70 +12,30 @@ user* sim_client::user_of(core::waiter_id call) noexcept {
     return found == users_.end() ? nullptr : &*found;
 }
 
-void sim_client::pump() {
-    for (const auto& action : table_->take_actions()) {
-        std::visit([this](const auto& what) { perform(what); }, action);
-    }
+void sim_client::check_after_step() {
     if (handed_over_) {
         world_.run.log.violated("released means released", "client ", +number_,
                                 " reports the release of owner ", handed_over_->sequence,
                                 ", but neither asked the store nor handed it to another user");
     }
     for (const auto& owner : std::exchange(overstayed_, {})) {
-        if (!state_of(owner).release_sent) {
+        if (!connection_->state_of(owner).release_sent) {
             world_.run.log.violated("max_hold frees the lock", "client ", +number_, ": owner ",
                                     owner.sequence,
                                     " reached its max_hold, and was not given back to the store");
         }
     }
-    arm_timer();
 }
 
-void sim_client::perform(const core::send_acquire& what) {
-    world_.run.log.note("client ", +number_, ": asks for ", what.request.name, " as ",
-                        what.request.owner.sequence, ", tokens ", what.request.token_count, " (r",
-                        what.id, ")");
-    auto& owner = state_of(what.request.owner);
-    if (owner.release_sent) {
-        world_.run.log.violated("an owner serves once", "client ", +number_, " asks for \"",
-                                what.request.name, "\" as owner ", what.request.owner.sequence,
-                                ", which it has released");
+bool sim_client::take(core::waiter_id whose, const core::send_acquire& task, follow_up&) {
+    if (auto* const who = user_of(whose); who != nullptr && who->doing == user::state::waiting) {
+        who->answer_by = task.deadline;
     }
-    if (auto* const who = user_of(what.on_behalf_of);
-        who != nullptr && who->doing == user::state::waiting) {
-        who->answer_by = what.deadline;
-    }
-    world_.net.send(number_, life_, what.id, what.request, what.deadline);
-}
-
-void sim_client::perform(const core::send_renew& what) {
-    for (const auto& one : what.requests) {
-        world_.run.log.note("client ", +number_, ": renews ", one.name, " of ", one.owner.sequence,
-                            " (r", what.id, ")");
-        if (state_of(one.owner).release_sent) {
-            world_.run.log.violated("no renewal after release", "client ", +number_, " renews \"",
-                                    one.name, "\" of owner ", one.owner.sequence,
-                                    ", which it has released");
-        }
-    }
-    world_.net.send(number_, life_, what.id, what.requests, what.deadline);
-}
-
-void sim_client::perform(const core::send_release& what) {
-    world_.run.log.note("client ", +number_, ": gives back ", what.request.name, " of ",
-                        what.request.owner.sequence, " (r", what.id, ")");
-    state_of(what.request.owner).release_sent = true;
-    world_.net.send(number_, life_, what.id, what.request, what.deadline);
-}
-
-void sim_client::perform(const core::update_watch& what) {
-    const bool wanted = table_->wants_watch(what.name);
-    world_.run.log.note("client ", +number_, wanted ? ": watches " : ": stops watching ", what.name);
-    world_.net.set_watch(number_, life_, lock_index(what.name), wanted);
+    return false;
 }
 
 /// A thread is awake after a while, and looks whether the lock is still free.
-void sim_client::perform(const core::offer_turn& what) {
+void sim_client::perform(const core::offer_turn& what, follow_up&) {
     auto* who = user_of(what.id);
     if (who == nullptr || who->doing != user::state::waiting) {
         world_.run.log.violated("every call ends once", "client ", +number_, " offers call ", what.id,
@@ -99,7 +53,7 @@ void sim_client::perform(const core::offer_turn& what) {
     world_.run.after(world_.run.random.between(0us, world_.run.numbers.longest_awakening), event);
 }
 
-void sim_client::perform(const core::finish_acquire& what) {
+void sim_client::perform(const core::finish_acquire& what, follow_up&) {
     auto* who = user_of(what.id);
     if (who == nullptr || who->doing != user::state::waiting) {
         world_.run.log.violated("every call ends once", "client ", +number_, " ends call ", what.id,
@@ -151,7 +105,7 @@ void sim_client::grant(user& who, const core::finish_acquire& what) {
     schedule_check(what_happens::check_validity, index, what.valid_until);
 }
 
-void sim_client::perform(const core::finish_release& what) {
+void sim_client::perform(const core::finish_release& what, follow_up&) {
     auto* who = user_of(what.id);
     if (who == nullptr || who->doing != user::state::releasing) {
         world_.run.log.violated("every call ends once", "client ", +number_, " ends release ", what.id,
@@ -165,7 +119,7 @@ void sim_client::perform(const core::finish_release& what) {
                         : what.outcome == release_outcome::already_lost ? ", already lost"
                                                                         : ", outcome unknown");
     if (what.outcome == release_outcome::released) {
-        if (!state_of(who->hold.owner).release_sent) {
+        if (!connection_->state_of(who->hold.owner).release_sent) {
             handed_over_ = who->hold.owner;
         } else if (world_.store.has(who->hold.owner, who->lock)) {
             world_.run.log.violated("released means released", "client ", +number_,
@@ -177,7 +131,7 @@ void sim_client::perform(const core::finish_release& what) {
     schedule_user(index, world_.run.random.between(0us, world_.run.numbers.longest_work));
 }
 
-void sim_client::perform(const core::finish_convert& what) {
+void sim_client::perform(const core::finish_convert& what, follow_up&) {
     if (std::erase(left_conversions_, what.id) == 1) {
         world_.run.log.note("client ", +number_, ": a conversion ends after its lease");
         return;
@@ -200,7 +154,7 @@ void sim_client::perform(const core::finish_convert& what) {
     schedule_user(index, world_.run.random.between(0us, world_.run.numbers.longest_work / 4));
 }
 
-void sim_client::perform(const core::set_validity& what) {
+void sim_client::perform(const core::set_validity& what, follow_up&) {
     auto* who = user_of(what.id);
     if (who == nullptr || who->lost) {
         world_.run.log.violated("loss is final", "client ", +number_, " extends hold ", what.id,
@@ -216,7 +170,7 @@ void sim_client::perform(const core::set_validity& what) {
     check_validity_is_covered(*who);
 }
 
-void sim_client::perform(const core::tell_loss& what) {
+void sim_client::perform(const core::tell_loss& what, follow_up&) {
     auto* who = user_of(what.id);
     if (who == nullptr || who->lost) {
         world_.run.log.violated("every loss is told once", "client ", +number_,

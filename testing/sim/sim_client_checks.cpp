@@ -5,10 +5,10 @@
 namespace holdfast::testing::sim {
 
 void sim_client::check_quiet() {
-    if (!table_->count().quiet()) {
+    if (!count().quiet()) {
         return;
     }
-    for (const auto& one : owners_) {
+    for (const auto& one : connection_->owners()) {
         if (one.unknown && !one.release_sent && world_.run.now() < one.forgotten_by) {
             world_.run.log.violated("unknown is never guessed", "client ", +number_,
                                     " has nothing to do any more, but whether the store granted owner ",
@@ -171,7 +171,7 @@ void sim_client::check_at_end() {
     if (!running()) {
         return;
     }
-    const auto left = table_->count();
+    const auto left = count();
     if (!left.quiet()) {
         world_.run.log.violated("nothing is left behind", "client ", +number_,
                                 " has nothing to do any more, but keeps waiters ", left.waiters,

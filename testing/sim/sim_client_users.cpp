@@ -59,8 +59,9 @@ void sim_client::begin_round(std::uint32_t index) {
             run.random.between(0us, soon ? 2 * numbers.longest_delay : clock::duration{numbers.ttl}),
             event);
     }
-    who.call = table_->acquire(who.asked, now);
-    pump();
+    process_->core.step([&](core::lock_table& table, clock::time_point at) {
+        who.call = table.acquire(who.asked, at);
+    });
 }
 
 void sim_client::user_cancels(const happening& event) {
@@ -69,8 +70,9 @@ void sim_client::user_cancels(const happening& event) {
         return;
     }
     world_.run.log.note("client ", +number_, " user ", event.subject, ": gives up waiting");
-    table_->cancel(who.call, errc::cancelled, world_.run.now());
-    pump();
+    process_->core.step([&](core::lock_table& table, clock::time_point now) {
+        table.cancel(who.call, errc::cancelled, now);
+    });
     if (event.detail == who.turn && who.doing == user::state::waiting) {
         world_.run.log.violated("calls end in time", "client ", +number_, " user ", event.subject,
                                 " gave up, and its call goes on");
@@ -130,8 +132,9 @@ void sim_client::convert(std::uint32_t index) {
     }
     world_.run.log.note("client ", +number_, " user ", index, ": converts ", who.asked.name,
                         who.converting_to == claim_mode::shared ? " to shared" : " to exclusive");
-    table_->convert(who.call, who.converting_to, world_.run.now());
-    pump();
+    process_->core.step([&](core::lock_table& table, clock::time_point now) {
+        table.convert(who.call, who.converting_to, now);
+    });
     if (who.doing == user::state::converting && world_.run.has(feature::impatient) &&
         world_.run.random.one_in(2)) {
         schedule_user(index, world_.run.random.between(0us, 2 * world_.run.numbers.longest_delay));
@@ -149,8 +152,9 @@ void sim_client::let_go(std::uint32_t index) {
     const auto linger = std::chrono::milliseconds{lingers ? 1 + run.random.pick(10) : 0};
     schedule_check(what_happens::check_release, index, run.now() + who.asked.how.release_timeout);
     run.log.note("client ", +number_, " user ", index, ": lets go of ", who.asked.name);
-    table_->release_hold(who.call, linger, run.now());
-    pump();
+    process_->core.step([&](core::lock_table& table, clock::time_point now) {
+        table.release_hold(who.call, linger, now);
+    });
 }
 
 void sim_client::end_round(user& who) {

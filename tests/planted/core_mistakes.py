@@ -1,4 +1,4 @@
-"""Mistakes in the core, which the simulator finds (tests/sim). planted.hpp says what each one is.
+"""Mistakes in the core and in the performer, which the simulator finds (tests/sim). planted.hpp says what each one is.
 
 The `store_…` ones are mistakes of the simulated store, and are in testing/sim.
 """
@@ -288,4 +288,28 @@ TABLE = table("planted.hpp", "planted(bug::NAME)", [
         "        answer(table, busy, now);\n"
         "    }\n",
         "joint_refusal_not_told"),
+
+    # The performer.
+    mistake(
+        "src/runtime/performer.hpp",
+        "            armed_for_ = clock::time_point::max();\n"
+        "            table.on_time(now);\n",
+        "            using core::bug, core::planted;\n"
+        "            if (!planted(bug::timer_stays_armed)) {\n"
+        "                armed_for_ = clock::time_point::max();\n"
+        "            }\n"
+        "            table.on_time(now);\n",
+        "timer_stays_armed"),
+    mistake(
+        "src/runtime/performer.hpp",
+        "            if (!wanted && found != watches_.end()) {\n",
+        "            using core::bug, core::planted;\n"
+        "            if (!wanted && found != watches_.end() && !planted(bug::watch_stays)) {\n",
+        "watch_stays"),
+    mistake(
+        "src/runtime/performer.hpp",
+        "        if (active) {\n",
+        "        using core::bug, core::planted;\n"
+        "        if (active && !planted(bug::first_look_forgotten)) {\n",
+        "first_look_forgotten"),
 ])

@@ -4,33 +4,37 @@
 
 namespace holdfast::core {
 
-/// Mistakes in the simulator's copy of the core, to see that the simulator would find them. The core's
-/// own sources do not have them: core_mistakes.py says where in the copy each one is.
+/// Mistakes in the simulator's copy of the core and of the performer, to see that the simulator would
+/// find them. The sources themselves do not have them: core_mistakes.py says where in the copy each one
+/// is.
 enum class bug : std::uint8_t {
     none,
-    deadline_from_receipt,        ///< validity counted from the reply, not from the request
-    turn_from_receipt,            ///< the same for a grant in line
-    granted_ttl_ignored,          ///< a lease counts for the ttl that was asked for
-    deadline_ignored,             ///< only the store's word ends a lease
-    gone_means_renewed,           ///< a renewal that found nothing counts as success
-    renewal_outlives_release,     ///< renewal is stopped after the release, not before
-    handover_keeps_token,         ///< the next thread gets the token of the one before
-    handover_overruns_block,      ///< tokens beyond the reserved block
-    cancelled_waiter_stays,       ///< a waiter that gave up is still handed the lock
-    abandoned_grant_kept,         ///< a grant that comes after everybody left is not given back
-    wish_kept,                    ///< one who gave up may still be given the lock by the store
-    offer_ends_with_the_front,    ///< the one who was told it is free leaves, nobody else is told
-    vacancy_kept,                 ///< everybody who waited leaves, what is free here is not given back
-    grant_lets_nobody_ask,        ///< one who asks in turn is let in, the others sleep on
-    place_of_asker_not_taken,     ///< one who asks in turn gives up, nobody asks in its place
-    doubt_for_everybody,          ///< one for whom nothing was asked is told that it may have the lock
-    fixed_lease_extended,         ///< asking after a lease that is not renewed extends it
-    resend_with_new_owner,        ///< after an unknown outcome, asks again as somebody else
-    hint_while_asking_dropped,    ///< a notification during a request is forgotten
-    no_recheck_after_watch,       ///< sleeps without asking again once the watch is in place
-    release_assumed,              ///< an unanswered release counts as done, nobody cleans up
-    refusal_is_final,             ///< a release that the store refused is not tried again
-    max_hold_keeps_the_lock,      ///< a hold that reached its max_hold is not given back
+    deadline_from_receipt,      ///< validity counted from the reply, not from the request
+    turn_from_receipt,          ///< the same for a grant in line
+    granted_ttl_ignored,        ///< a lease counts for the ttl that was asked for
+    deadline_ignored,           ///< only the store's word ends a lease
+    gone_means_renewed,         ///< a renewal that found nothing counts as success
+    renewal_outlives_release,   ///< renewal is stopped after the release, not before
+    handover_keeps_token,       ///< the next thread gets the token of the one before
+    handover_overruns_block,    ///< tokens beyond the reserved block
+    cancelled_waiter_stays,     ///< a waiter that gave up is still handed the lock
+    abandoned_grant_kept,       ///< a grant that comes after everybody left is not given back
+    wish_kept,                  ///< one who gave up may still be given the lock by the store
+    offer_ends_with_the_front,  ///< the one who was told it is free leaves, nobody else is told
+    vacancy_kept,               ///< everybody who waited leaves, what is free here is not given back
+    grant_lets_nobody_ask,      ///< one who asks in turn is let in, the others sleep on
+    place_of_asker_not_taken,   ///< one who asks in turn gives up, nobody asks in its place
+    doubt_for_everybody,        ///< one for whom nothing was asked is told that it may have the lock
+    fixed_lease_extended,       ///< asking after a lease that is not renewed extends it
+    resend_with_new_owner,      ///< after an unknown outcome, asks again as somebody else
+    hint_while_asking_dropped,  ///< a notification during a request is forgotten
+    no_recheck_after_watch,     ///< sleeps without asking again once the watch is in place
+    release_assumed,            ///< an unanswered release counts as done, nobody cleans up
+    refusal_is_final,           ///< a release that the store refused is not tried again
+    max_hold_keeps_the_lock,    ///< a hold that reached its max_hold is not given back
+    timer_stays_armed,          ///< (performer) after a tick, later moments than the last do not count
+    watch_stays,                ///< (performer) a watch that nobody needs any more is kept
+    first_look_forgotten,       ///< (performer) does not say that the watch is in place
     store_release_ignores_owner,  ///< (simulated store) release without owner check
     store_renewal_recreates,      ///< (simulated store) renewal re-creates what is gone
     store_forgets_to_notify,      ///< (simulated store) release without notification
