@@ -1,27 +1,9 @@
 #include <holdfast/testing/sim/campaign.hpp>
 
-#include <planted.hpp>
-
 #include <algorithm>
 #include <atomic>
 #include <limits>
-#include <stdexcept>
-#include <string>
 #include <thread>
-
-namespace holdfast::core {
-
-namespace {
-
-std::atomic<bug> planted_now{bug::none};
-
-}  // namespace
-
-bool planted(bug which) noexcept {
-    return planted_now.load(std::memory_order_relaxed) == which;
-}
-
-}  // namespace holdfast::core
 
 namespace holdfast::testing::sim {
 
@@ -70,74 +52,6 @@ campaign_result run(const campaign& what) {
         outcome.failing_seed = what.first_seed + all.failed.load();
     }
     return outcome;
-}
-
-const std::vector<std::string_view>& bug_names() {
-    // In the order of `core::bug`, without `none`.
-    static const std::vector<std::string_view> names{"deadline_from_receipt",
-                                                     "turn_from_receipt",
-                                                     "granted_ttl_ignored",
-                                                     "deadline_ignored",
-                                                     "gone_means_renewed",
-                                                     "renewal_outlives_release",
-                                                     "handover_keeps_token",
-                                                     "handover_overruns_block",
-                                                     "cancelled_waiter_stays",
-                                                     "abandoned_grant_kept",
-                                                     "wish_kept",
-                                                     "offer_ends_with_the_front",
-                                                     "vacancy_kept",
-                                                     "grant_lets_nobody_ask",
-                                                     "place_of_asker_not_taken",
-                                                     "doubt_for_everybody",
-                                                     "fixed_lease_extended",
-                                                     "resend_with_new_owner",
-                                                     "hint_while_asking_dropped",
-                                                     "no_recheck_after_watch",
-                                                     "release_assumed",
-                                                     "refusal_is_final",
-                                                     "max_hold_keeps_the_lock",
-                                                     "timer_stays_armed",
-                                                     "watch_stays",
-                                                     "first_look_forgotten",
-                                                     "store_release_ignores_owner",
-                                                     "store_renewal_recreates",
-                                                     "store_forgets_to_notify",
-                                                     "store_token_repeats"};
-    return names;
-}
-
-const std::vector<std::string_view>& quorum_bug_names() {
-    // In the order of `core::bug`, after those above.
-    static const std::vector<std::string_view> names{"quorum_of_half", "quorum_tokens_not_shared",
-                                                     "quorum_undoes_nothing", "quorum_counts_the_gone"};
-    return names;
-}
-
-const std::vector<std::string_view>& joint_bug_names() {
-    // In the order of `core::bug`, after those above.
-    static const std::vector<std::string_view> names{"joint_unsorted", "joint_rollback_forgets_one",
-                                                     "joint_rollback_cancelled",
-                                                     "joint_refusal_not_told"};
-    return names;
-}
-
-planted_bug::planted_bug(std::string_view name) {
-    if (name.empty()) {
-        return;
-    }
-    auto names = bug_names();
-    names.insert(names.end(), quorum_bug_names().begin(), quorum_bug_names().end());
-    names.insert(names.end(), joint_bug_names().begin(), joint_bug_names().end());
-    const auto found = std::find(names.begin(), names.end(), name);
-    if (found == names.end()) {
-        throw std::invalid_argument{"no bug is called " + std::string{name}};
-    }
-    core::planted_now = static_cast<core::bug>(found - names.begin() + 1);
-}
-
-planted_bug::~planted_bug() {
-    core::planted_now = core::bug::none;
 }
 
 }  // namespace holdfast::testing::sim
