@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <holdfast/clock.hpp>
@@ -34,6 +35,13 @@ struct handover_limits {
 class local_queue {
 public:
     void push(waiter_id who) { waiting_.push_back(who); }
+    /// As if it were new, but with its memory.
+    void clear() noexcept {
+        auto memory = std::move(waiting_);
+        memory.clear();
+        *this = {};
+        waiting_ = std::move(memory);
+    }
     /// False when it was not there.
     bool remove(waiter_id who);
     [[nodiscard]] bool empty() const noexcept { return waiting_.empty(); }

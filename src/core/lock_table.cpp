@@ -1,15 +1,11 @@
 #include <core/lock_table.hpp>
 
-#include <core/lock_table_records.hpp>
-
 #include <utility>
 
 namespace holdfast::core {
 
 lock_table::lock_table(const table_settings& settings, const owner_id& client)
     : settings_{settings}, client_{client}, random_{settings.seed} {}
-
-lock_table::~lock_table() = default;
 
 owner_id lock_table::next_owner() noexcept {
     return {client_.high, client_.low, ++last_sequence_};
@@ -31,16 +27,26 @@ lock_table::name_record& lock_table::record_of(const std::string& name, lock_kin
     if (const auto found = names_.find(name); found != names_.end()) {
         return found->second;
     }
-    auto kept = std::make_shared<const std::string>(name);
-    const std::string_view key{*kept};
-    return names_.emplace(key, name_record{std::move(kept), 0, nullptr, false, kind}).first->second;
+    if (!latest_name_ || *latest_name_ != name) {
+        latest_name_ = std::make_shared<const std::string>(name);
+    }
+    const std::string_view key{*latest_name_};
+    return names_.emplace(key, name_record{latest_name_, 0, nullptr, false, kind}).first->second;
 }
 
 lock_table::line& lock_table::line_of(name_record& where) {
     if (!where.waiting) {
-        where.waiting = std::make_unique<line>();
+        where.waiting = spare_line_ ? std::move(spare_line_) : std::make_unique<line>();
     }
     return *where.waiting;
+}
+
+void lock_table::put_away(std::unique_ptr<line> unused) noexcept {
+    if (unused) {
+        unused->queue.clear();
+        unused->window = line::unlimited;
+        spare_line_ = std::move(unused);
+    }
 }
 
 shared_terms lock_table::shared(const terms& how) {
@@ -64,16 +70,17 @@ void lock_table::tidy(const std::string& name) {
     const bool wanted = busy && record.kind != lock_kind::fair_mutex &&
                         (record.watched || std::any_of(here->contests.begin(), here->contests.end(),
                                                        [this](contest_id id) {
-                                                           return contests_.at(id)->way.contended();
+                                                           return contests_.at(id).way.contended();
                                                        }));
     if (wanted != record.watched) {
         record.watched = wanted;
         actions_.emplace_back(update_watch{name, record.kind});
     }
     if (!busy && record.idle()) {
+        put_away(std::move(record.waiting));
         names_.erase(found);
     } else if (!busy && here != nullptr && !here->queue.token_left()) {
-        record.waiting.reset();
+        put_away(std::move(record.waiting));
     }
 }
 
@@ -102,7 +109,7 @@ waiter_id lock_table::acquire(const claim& what, clock::time_point now) {
             id, {errc::shut_down, "shutdown was called, or the client was destroyed"}, {}, {}, {}});
         return id;
     }
-    auto& who = *waiters_.emplace(id, std::make_unique<waiter>(id, what, now)).first->second;
+    auto& who = waiters_.try_emplace(id, id, what, now).first->second;
     if (what.deadline) {
         timers_.arm(who.deadline, *what.deadline);
     }
@@ -154,8 +161,8 @@ void lock_table::on_hint(const std::string& name, clock::time_point now) {
     const auto contests = found->second.waiting->contests;  // asking may end some of them
     for (const auto id : contests) {
         const auto who = contests_.find(id);
-        if (who != contests_.end() && !who->second->in_turn) {
-            step(*who->second, who->second->way.on_hint(), now);
+        if (who != contests_.end() && !who->second.in_turn) {
+            step(who->second, who->second.way.on_hint(), now);
         }
     }
     let_first_ask(name, now);
@@ -191,7 +198,7 @@ lock_table::contest* lock_table::contest_of(const std::string& name, const owner
         return nullptr;
     }
     for (const auto id : found->second.waiting->contests) {
-        if (auto& each = *contests_.at(id); each.way.owner() == owner) {
+        if (auto& each = contests_.at(id); each.way.owner() == owner) {
             return &each;
         }
     }
@@ -208,7 +215,7 @@ void lock_table::give_back_unused(engines::release_request what, clock::time_poi
         return !each.second.lost && each.second.tenure.owner == what.owner;
     });
     const bool leaving = std::any_of(releases_.begin(), releases_.end(), [&](const auto& each) {
-        return each.second->request.owner == what.owner;
+        return each.second.request.owner == what.owner;
     });
     if (held || leaving) {
         return;
@@ -238,13 +245,13 @@ void lock_table::on_time(clock::time_point now) {
     while (timer* due = timers_.pop_due(now)) {
         const auto id = due->id;
         if (const auto who = waiters_.find(id); who != waiters_.end()) {
-            on_deadline(*who->second, now);
+            on_deadline(who->second, now);
         } else if (const auto contender = contests_.find(id); contender != contests_.end()) {
-            step(*contender->second, contender->second->way.on_wake(), now);
+            step(contender->second, contender->second.way.on_wake(), now);
         } else if (const auto held = holds_.find(id); held != holds_.end()) {
             end_at_max_hold(held->second, now);
         } else if (const auto back = releases_.find(id); back != releases_.end()) {
-            on_release_timer(*back->second, now);
+            on_release_timer(back->second, now);
         }
     }
 }
@@ -278,9 +285,9 @@ void lock_table::shut_down(clock::time_point now) {
 }
 
 void lock_table::finish_release_calls(clock::time_point now) {
-    for (const auto& [id, back] : releases_) {
-        if (back->caller != 0) {
-            finish_call(*back, now);
+    for (auto& [id, back] : releases_) {
+        if (back.caller != 0) {
+            finish_call(back, now);
         }
     }
 }
@@ -288,14 +295,14 @@ void lock_table::finish_release_calls(clock::time_point now) {
 std::vector<unreleased_lock> lock_table::unreleased() const {
     auto result = refused_at_shutdown_;
     for (const auto& [id, back] : releases_) {
-        auto why = back->way.trouble();
+        auto why = back.way.trouble();
         if (!why) {
             why = {errc::outcome_unknown, "the store has not answered its release yet"};
         }
-        result.push_back({back->request.name, back->token, std::move(why)});
+        result.push_back({back.request.name, back.token, std::move(why)});
     }
     for (const auto& [id, who] : contests_) {
-        result.push_back({*who->name, {}, {errc::outcome_unknown, "a request for it was under way"}});
+        result.push_back({*who.name, {}, {errc::outcome_unknown, "a request for it was under way"}});
     }
     return result;
 }

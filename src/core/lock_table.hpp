@@ -1,7 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <memory_resource>
 #include <optional>
 #include <random>
 #include <string>
@@ -13,6 +16,7 @@
 #include <core/actions.hpp>
 #include <core/deadline_heap.hpp>
 #include <core/local_queue.hpp>
+#include <core/node_memory.hpp>
 #include <core/release.hpp>
 #include <core/renewal.hpp>
 #include <core/shared.hpp>
@@ -76,7 +80,7 @@ public:
     lock_table(const table_settings& settings, const owner_id& client);
     lock_table(const lock_table&) = delete;
     lock_table& operator=(const lock_table&) = delete;
-    ~lock_table();
+    ~lock_table() = default;
 
     /// Answered by `finish_acquire`. Busy is an error here: `errc::busy`.
     waiter_id acquire(const claim& what, clock::time_point now);
@@ -135,10 +139,84 @@ private:
     using contest_id = std::uint64_t;
     using release_id = std::uint64_t;
 
-    struct waiter;
-    struct contest;
-    struct release_record;
-    struct line;
+    /// One call that waits.
+    struct waiter {
+        waiter_id id;
+        claim what;
+        clock::time_point since;
+        timer deadline;
+        /// The contest that works for it: its own, or that of its queue (then zero).
+        contest_id own_contest{};
+        /// Its deadline has passed. It ends with the answer to its request, which is under way.
+        bool overdue{};
+
+        waiter(waiter_id number, claim asked, clock::time_point now)
+            : id{number}, what{std::move(asked)}, since{now}, deadline{number} {}
+    };
+
+    /// One contender at the store.
+    struct contest {
+        contest_id id;
+        shared_name name;
+        acquisition way;
+        shared_terms how;
+        timer wake;
+        /// The waiter it works for; zero: whoever is at the front of the name's queue.
+        waiter_id sole{};
+        /// The waiter for whom the last request was sent, and when the engine answers it at the latest.
+        waiter_id asker{};
+        clock::time_point answer_by{};
+        /// One of those who ask in turn.
+        bool in_turn{};
+
+        contest(contest_id number, shared_name where, acquisition machine, shared_terms asked)
+            : id{number},
+              name{std::move(where)},
+              way{std::move(machine)},
+              how{std::move(asked)},
+              wake{number} {}
+        [[nodiscard]] bool for_queue() const noexcept { return sole == 0; }
+    };
+
+    /// Something on its way back to the store.
+    struct release_record {
+        release_id id;
+        engines::release_request request;
+        release way;
+        fencing_token token;
+        timer wake;
+        /// The call that waits for it; zero: none, or told already.
+        hold_id caller{};
+        clock::time_point tell_by{clock::time_point::max()};
+        clock::time_point held_since{};
+        /// The lease was valid when its holder let go.
+        bool held{};
+        /// The name's queue waits for it before it contends again.
+        bool queue_waits{};
+        /// Whether `unreleased` reports a refusal.
+        bool at_shutdown{};
+
+        release_record(release_id number, engines::release_request what, fencing_token its_token,
+                       clock::time_point expires_by)
+            : id{number},
+              request{what},
+              way{std::move(what), expires_by},
+              token{its_token},
+              wake{number} {}
+    };
+
+    /// The threads that wait for a name, and who contends for them. Only there while it is needed.
+    struct line {
+        local_queue queue;
+        /// Everybody who contends for this name.
+        std::vector<contest_id> contests;
+        /// Those who ask in turn and have not asked yet, in the order they came.
+        std::vector<waiter_id> standing;
+        /// How many of those who ask in turn may do so now, within `most_asking`. One after "busy",
+        /// more with every grant.
+        std::uint32_t window{unlimited};
+        static constexpr std::uint32_t unlimited = std::numeric_limits<std::uint32_t>::max();
+    };
 
     /// What a caller holds, or held and has not let go of yet.
     struct hold_record {
@@ -201,7 +279,8 @@ private:
     [[nodiscard]] double jitter();
     [[nodiscard]] std::optional<pending_request> take_request(request_id id);
     name_record& record_of(const std::string& name, lock_kind kind);
-    [[nodiscard]] static line& line_of(name_record& where);
+    [[nodiscard]] line& line_of(name_record& where);
+    void put_away(std::unique_ptr<line> unused) noexcept;
     [[nodiscard]] shared_terms shared(const terms& how);
     void tidy(const std::string& name);
     void tell(event_kind kind, const std::string& name, const owner_id& owner, fencing_token token,
@@ -297,14 +376,19 @@ private:
     std::vector<unreleased_lock> refused_at_shutdown_;
     /// The terms that were asked for last: most leases of a program have the same.
     shared_terms latest_terms_;
+    /// The name that was asked for last.
+    shared_name latest_name_;
+    /// Nobody waits in it. Its memory is for the next ones.
+    std::unique_ptr<line> spare_line_;
     deadline_heap timers_;
     renewal renewal_;
-    std::unordered_map<std::string_view, name_record> names_;
-    std::unordered_map<waiter_id, std::unique_ptr<waiter>> waiters_;
-    std::unordered_map<contest_id, std::unique_ptr<contest>> contests_;
-    std::unordered_map<hold_id, hold_record> holds_;
-    std::unordered_map<release_id, std::unique_ptr<release_record>> releases_;
-    std::unordered_map<request_id, pending_request> requests_;
+    node_memory memory_;
+    std::pmr::unordered_map<std::string_view, name_record> names_{&memory_};
+    std::pmr::unordered_map<waiter_id, waiter> waiters_{&memory_};
+    std::pmr::unordered_map<contest_id, contest> contests_{&memory_};
+    std::pmr::unordered_map<hold_id, hold_record> holds_{&memory_};
+    std::pmr::unordered_map<release_id, release_record> releases_{&memory_};
+    std::pmr::unordered_map<request_id, pending_request> requests_{&memory_};
 };
 
 }  // namespace holdfast::core

@@ -1,4 +1,4 @@
-#include <core/lock_table_records.hpp>
+#include <core/lock_table.hpp>
 
 #include <utility>
 
@@ -30,13 +30,11 @@ void lock_table::start_contest(name_record& where, const waiter& first, clock::t
                                      first.what.kind,
                                      first.what.wait,
                                      first.what.how.replicas};
-    auto& who =
-        *contests_
-             .emplace(id, std::make_unique<contest>(
-                              id, where.name,
-                              acquisition{std::move(request), first.what.how, settings_.contention},
-                              shared(first.what.how)))
-             .first->second;
+    auto& who = contests_
+                    .try_emplace(id, id, where.name,
+                                 acquisition{std::move(request), first.what.how, settings_.contention},
+                                 shared(first.what.how))
+                    .first->second;
     if (where.watched) {
         who.way.set_listening();
     }
@@ -46,7 +44,7 @@ void lock_table::start_contest(name_record& where, const waiter& first, clock::t
     } else {
         who.sole = first.id;
         who.in_turn = first.what.asks_in_turn();
-        waiters_.at(first.id)->own_contest = id;
+        waiters_.at(first.id).own_contest = id;
     }
     if (not_before > now) {
         who.way.hold_back(not_before);
@@ -68,7 +66,7 @@ void lock_table::contend_for_front(const std::string& name, std::uint32_t others
     if (where.waiting && !where.waiting->queue.empty() && where.idle() && !shut_down_) {
         const auto courtesy =
             others_waiting > 0 ? settings_.contention.courtesy : clock::duration::zero();
-        start_contest(where, *waiters_.at(where.waiting->queue.front()),
+        start_contest(where, waiters_.at(where.waiting->queue.front()),
                       now + std::chrono::duration_cast<clock::duration>(courtesy * (1.0 + jitter())),
                       now);
     }
@@ -86,7 +84,7 @@ void lock_table::ask(contest& who, clock::time_point now) {
     auto deadline = now + settings_.contention.request_timeout;
     const auto on_behalf = first_of(who);
     if (on_behalf != 0) {
-        const auto& waits = waiters_.at(on_behalf)->what;
+        const auto& waits = waiters_.at(on_behalf).what;
         who.way.set_queueing(waits.wait);
         if (waits.deadline) {
             deadline = std::min(deadline, std::max<clock::time_point>(*waits.deadline, now + least));
@@ -109,7 +107,7 @@ void lock_table::on_acquire_reply(request_id id, const engines::acquire_reply& r
     }
     const auto found = contests_.find(request->of);
     if (found != contests_.end()) {
-        auto& who = *found->second;
+        auto& who = found->second;
         const auto asked =
             who.in_turn ? std::optional{who.way.claim()} : std::optional<engines::acquire_request>{};
         const auto verdict = who.way.on_reply(reply, now, jitter());
@@ -145,7 +143,7 @@ void lock_table::settle_late_grant(contest& who, clock::time_point now) {
     clean_up(who.way, now);
     who.way.restart(next_owner());
     for (const auto one : waiters_of(who)) {
-        if (!waiters_.at(one)->what.wait || waiters_.at(one)->overdue) {
+        if (!waiters_.at(one).what.wait || waiters_.at(one).overdue) {
             finish_waiter(
                 one, {errc::store_unavailable, "the store's answer took longer than the lease lasts"},
                 now);
@@ -176,7 +174,7 @@ void lock_table::settle_grant(contest& who, const engines::acquire_reply& reply,
     hold.unanswered = who.way.unanswered();
     hold.contended = who.way.contended();
     hold.tenure.name = who.name;
-    hold.tenure.how = shared(waiters_.at(first)->what.how);
+    hold.tenure.how = shared(waiters_.at(first).what.how);
     hold.tenure.owner = who.way.owner();
     hold.tenure.mode = hold.mode;
     hold.tenure.kind = who.way.claim().kind;
@@ -208,17 +206,17 @@ bool lock_table::settle_without_grant(contest& who, acquisition::verdict verdict
     if (who.in_turn && out_of_patience) {
         // Those who have not asked yet know no better.
         for (const auto one : std::vector{names_.at(*who.name).waiting->standing}) {
-            if (!waiters_.at(one)->what.deadline) {
+            if (!waiters_.at(one).what.deadline) {
                 finish_waiter(one, trouble_for(one, asker, trouble), now);
             }
         }
     }
     for (const auto one : waiters_of(who)) {
-        const auto& waits = waiters_.at(one)->what;
+        const auto& waits = waiters_.at(one).what;
         if (!waits.how.interchangeable(*terms) || waits.kind != kind) {
             continue;  // the store might answer it otherwise
         }
-        if (refused || !waits.wait || waiters_.at(one)->overdue ||
+        if (refused || !waits.wait || waiters_.at(one).overdue ||
             (out_of_patience && !waits.deadline)) {
             finish_waiter(one,
                           trouble ? trouble_for(one, asker, trouble)
@@ -239,8 +237,8 @@ bool lock_table::settle_without_grant(contest& who, acquisition::verdict verdict
 /// False when everybody left, or when the one it was meant for did and the next wants other terms.
 bool lock_table::serves_front(const contest& who) const {
     const auto first = first_of(who);
-    return first != 0 && waiters_.at(first)->what.how.interchangeable(*who.how) &&
-           waiters_.at(first)->what.kind == who.way.claim().kind;
+    return first != 0 && waiters_.at(first).what.how.interchangeable(*who.how) &&
+           waiters_.at(first).what.kind == who.way.claim().kind;
 }
 
 /// Ends a contest that has no request under way. If somebody is left in its queue, another begins.
@@ -299,7 +297,7 @@ const local_queue& lock_table::queue_of(const contest& who) const {
 lock_table::contest* lock_table::contest_for(const waiter& who) {
     const auto found =
         contests_.find(who.what.queues_here() ? names_.at(who.what.name).busy_with : who.own_contest);
-    return found == contests_.end() ? nullptr : found->second.get();
+    return found == contests_.end() ? nullptr : &found->second;
 }
 
 /// A call whose own request is under way ends with the answer: the engine has until `answer_by`.
@@ -326,7 +324,7 @@ failure lock_table::reason_to_give_up(const waiter& who, clock::time_point now) 
     bool silent = false;
     bool answered = false;
     for (const auto id : where.waiting->contests) {
-        const auto& ahead = *contests_.at(id);
+        const auto& ahead = contests_.at(id);
         if (stands ? !ahead.in_turn : id != own) {
             continue;
         }
@@ -353,8 +351,8 @@ failure lock_table::reason_to_give_up(const waiter& who, clock::time_point now) 
 /// Ends a call without a lock. The contest goes on if others wait for it, or if an answer is still due.
 void lock_table::finish_waiter(waiter_id who, const failure& why, clock::time_point now) {
     auto node = waiters_.extract(who);
-    const auto& left = *node.mapped();
-    timers_.disarm(node.mapped()->deadline);
+    const auto& left = node.mapped();
+    timers_.disarm(node.mapped().deadline);
     auto& record = names_.at(left.what.name);
     if (record.waiting && record.waiting->queue.remove(who)) {
         offer_again(record, now);

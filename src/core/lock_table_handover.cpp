@@ -1,4 +1,4 @@
-#include <core/lock_table_records.hpp>
+#include <core/lock_table.hpp>
 
 #include <utility>
 
@@ -55,7 +55,7 @@ bool lock_table::hand_over(hold_record& hold, clock::time_point now) {
         return false;
     }
     auto& queue = place->second.waiting->queue;
-    if (queue.empty() || !may_pass_to(*waiters_.at(queue.front()), hold, queue, now)) {
+    if (queue.empty() || !may_pass_to(waiters_.at(queue.front()), hold, queue, now)) {
         return false;
     }
     queue.note_hold(now - hold.since);
@@ -67,7 +67,7 @@ bool lock_table::hand_over(hold_record& hold, clock::time_point now) {
         actions_.emplace_back(offer_turn{queue.front()});
         return true;
     }
-    pass_to(*waiters_.at(queue.pop()), hold, place->second, now);
+    pass_to(waiters_.at(queue.pop()), hold, place->second, now);
     return true;
 }
 
@@ -94,18 +94,18 @@ void lock_table::take_turn(waiter_id who, clock::time_point now) {
     if (found == waiters_.end()) {
         return;
     }
-    auto& where = names_.at(found->second->what.name);
+    auto& where = names_.at(found->second.what.name);
     auto* const hold = vacancy_of(where);
     if (hold == nullptr || where.waiting->queue.front() != who) {
         return;
     }
     auto& queue = where.waiting->queue;
-    if (!may_pass_to(*found->second, *hold, queue, now)) {
+    if (!may_pass_to(found->second, *hold, queue, now)) {
         give_up_vacancy(*hold, now);
         return;
     }
     queue.pop();
-    pass_to(*found->second, *hold, where, now);
+    pass_to(found->second, *hold, where, now);
 }
 
 /// Somebody left the queue. If it was the one to whom the lock was offered, it is the next one's turn.

@@ -1,4 +1,4 @@
-#include <core/lock_table_records.hpp>
+#include <core/lock_table.hpp>
 
 #include <utility>
 
@@ -7,7 +7,7 @@ namespace holdfast::core {
 void lock_table::grant(waiter_id who, hold_record& hold, fencing_token token, event_kind kind,
                        clock::time_point now) {
     auto node = waiters_.extract(who);
-    timers_.disarm(node.mapped()->deadline);
+    timers_.disarm(node.mapped().deadline);
     hold.token = token;
     hold.since = now;
     hold.longest.id = who;
@@ -16,7 +16,7 @@ void lock_table::grant(waiter_id who, hold_record& hold, fencing_token token, ev
         longest = now + *hold.how().max_hold;
         timers_.arm(hold.longest, longest);
     }
-    tell(kind, hold.name(), hold.tenure.owner, token, now - node.mapped()->since);
+    tell(kind, hold.name(), hold.tenure.owner, token, now - node.mapped().since);
     actions_.emplace_back(finish_acquire{who,
                                          {},
                                          hold.tenure.owner,
@@ -138,10 +138,7 @@ void lock_table::end_at_max_hold(hold_record& hold, clock::time_point now) {
 lock_table::release_record& lock_table::add_release(engines::release_request request,
                                                     fencing_token token, clock::time_point expires_by) {
     const auto id = next_id();
-    return *releases_
-                .emplace(id,
-                         std::make_unique<release_record>(id, std::move(request), token, expires_by))
-                .first->second;
+    return releases_.try_emplace(id, id, std::move(request), token, expires_by).first->second;
 }
 
 void lock_table::send(release_record& what, clock::time_point now) {
@@ -163,7 +160,7 @@ void lock_table::on_release_reply(request_id id, const engines::release_reply& r
     if (found == releases_.end()) {
         return;
     }
-    auto& what = *found->second;
+    auto& what = found->second;
     if (what.way.on_reply(reply, now, jitter())) {
         finish(what, now);
         return;

@@ -1,4 +1,4 @@
-#include <core/lock_table_records.hpp>
+#include <core/lock_table.hpp>
 
 /// How those who want permits or a share of one name ask the store.
 ///
@@ -16,7 +16,7 @@ std::uint32_t lock_table::most_asking(const line& here) const {
 std::size_t lock_table::count_asking(const line& here) const {
     return static_cast<std::size_t>(
         std::count_if(here.contests.begin(), here.contests.end(), [this](contest_id id) {
-            const auto& who = *contests_.at(id);
+            const auto& who = contests_.at(id);
             return who.in_turn && !who.way.waiting();
         }));
 }
@@ -24,7 +24,7 @@ std::size_t lock_table::count_asking(const line& here) const {
 /// Whether the store has told one who wants no more than this that it is busy.
 bool lock_table::is_refused(const line& here, const claim& what) const {
     return std::any_of(here.contests.begin(), here.contests.end(), [&](contest_id id) {
-        const auto& who = *contests_.at(id);
+        const auto& who = contests_.at(id);
         const auto& asked = who.way.claim();
         return who.in_turn && who.way.waiting() && asked.mode == what.mode &&
                asked.limit == what.limit && asked.permits <= what.permits;
@@ -40,12 +40,12 @@ void lock_table::let_some_ask(const std::string& name, clock::time_point now) {
     auto& here = *found->second.waiting;
     while (!here.standing.empty() && count_asking(here) < most_asking(here)) {
         const auto next = std::find_if(here.standing.begin(), here.standing.end(), [&](waiter_id id) {
-            return !is_refused(here, waiters_.at(id)->what);
+            return !is_refused(here, waiters_.at(id).what);
         });
         if (next == here.standing.end()) {
             return;
         }
-        const auto& who = *waiters_.at(*next);
+        const auto& who = waiters_.at(*next);
         here.standing.erase(next);
         start_contest(found->second, who, now, now);
     }
@@ -60,7 +60,7 @@ void lock_table::let_first_ask(const std::string& name, clock::time_point now) {
     }
     bool asks = false;
     for (const auto id : found->second.waiting->contests) {
-        auto& who = *contests_.at(id);
+        auto& who = contests_.at(id);
         if (who.in_turn && waiters_.contains(who.sole) && (!asks || who.way.asking())) {
             step(who, who.way.on_hint(), now);
             asks = asks || who.way.asking();
@@ -71,7 +71,7 @@ void lock_table::let_first_ask(const std::string& name, clock::time_point now) {
 /// One of them was granted it: there may be more.
 void lock_table::let_more_ask(line& here, clock::time_point now) {
     for (const auto id : here.contests) {
-        auto& who = *contests_.at(id);
+        auto& who = contests_.at(id);
         if (who.in_turn && who.way.waiting() && count_asking(here) < most_asking(here)) {
             step(who, who.way.on_hint(), now);
         }
@@ -82,7 +82,7 @@ void lock_table::let_more_ask(line& here, clock::time_point now) {
 void lock_table::let_smaller_ask(const line& here, const engines::acquire_request& refused,
                                  clock::time_point now) {
     for (const auto id : here.contests) {
-        auto& who = *contests_.at(id);
+        auto& who = contests_.at(id);
         if (who.in_turn && who.way.waiting() && who.way.claim().permits < refused.permits) {
             step(who, who.way.on_hint(), now);
             return;
@@ -96,12 +96,12 @@ void lock_table::let_smaller_newcomer_ask(name_record& where, const engines::acq
                                           clock::time_point now) {
     auto& here = *where.waiting;
     const auto next = std::find_if(here.standing.begin(), here.standing.end(), [&](waiter_id id) {
-        const auto& wanted = waiters_.at(id)->what;
+        const auto& wanted = waiters_.at(id).what;
         return wanted.permits < refused.permits && !is_refused(here, wanted);
     });
     if (next != here.standing.end() && count_asking(here) < settings_.contention.most_asking &&
         !shut_down_) {
-        const auto& who = *waiters_.at(*next);
+        const auto& who = waiters_.at(*next);
         here.standing.erase(next);
         start_contest(where, who, now, now);
     }
@@ -117,7 +117,7 @@ void lock_table::after_asking(contest_id who, const engines::acquire_request& as
     }
     auto& here = *found->second.waiting;
     const auto contender = contests_.find(who);
-    if (contender != contests_.end() && contender->second->way.asking()) {
+    if (contender != contests_.end() && contender->second.way.asking()) {
         // It was told of something meanwhile, and asks again.
         if (reply.result == engines::acquire_reply::outcome::busy) {
             let_smaller_ask(here, asked, now);

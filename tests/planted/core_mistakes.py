@@ -139,13 +139,13 @@ TABLE = table("planted.hpp", "planted(bug::NAME)", [
     mistake(
         "src/core/lock_table_contending.cpp",
         "    auto node = waiters_.extract(who);\n"
-        "    const auto& left = *node.mapped();\n",
+        "    const auto& left = node.mapped();\n",
         "    if (planted(bug::cancelled_waiter_stays) && why.code == errc::cancelled) {\n"
         "        actions_.emplace_back(finish_acquire{who, why, {}, {}, {}});\n"
         "        return;\n"
         "    }\n"
         "    auto node = waiters_.extract(who);\n"
-        "    const auto& left = *node.mapped();\n",
+        "    const auto& left = node.mapped();\n",
         "cancelled_waiter_stays"),
     mistake(
         "src/core/lock_table_contending.cpp",
