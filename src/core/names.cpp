@@ -62,6 +62,10 @@ failure check_name(std::string_view name) {
 }
 
 std::string_view flaw_in(std::string_view text) noexcept {
+    // Most names are plain ASCII, and every request checks its name.
+    const auto plain = [](char c) { return c >= 0x20 && c < 0x7F; };
+    text.remove_prefix(
+        static_cast<std::size_t>(std::find_if_not(text.begin(), text.end(), plain) - text.begin()));
     while (!text.empty()) {
         const auto [code_point, length] = decode(text);
         if (length == 0) {

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <memory>
+#include <memory_resource>
 #include <type_traits>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include <core/node_memory.hpp>
 #include <runtime/call.hpp>
 #include <runtime/known_holds.hpp>
 #include <runtime/notifier.hpp>
@@ -77,7 +79,7 @@ public:
     static void wake(const follow_up& after) noexcept;
 
 private:
-    using call_map = std::unordered_map<core::waiter_id, std::shared_ptr<call>>;
+    using call_map = std::pmr::unordered_map<core::waiter_id, std::shared_ptr<call>>;
 
     [[nodiscard]] std::shared_ptr<call> find(core::waiter_id who, const follow_up& after) const;
     [[nodiscard]] static std::shared_ptr<call> leave(call_map& from, core::waiter_id who,
@@ -85,10 +87,11 @@ private:
     static void finish(const std::shared_ptr<call>& who, follow_up& after);
 
     session& owner_;
-    call_map calls_;
+    core::node_memory memory_;
+    call_map calls_{&memory_};
     /// Apart from the others: a lease that one thread converts may be released by another.
-    call_map conversions_;
-    known_holds holds_;
+    call_map conversions_{&memory_};
+    known_holds holds_{memory_};
     timer_thread* timer_{};
     notifier* notifier_{};
 };

@@ -2,9 +2,11 @@
 
 #include <cstddef>
 #include <memory>
+#include <memory_resource>
 #include <unordered_map>
 
 #include <core/actions.hpp>
+#include <core/node_memory.hpp>
 #include <runtime/hold.hpp>
 
 namespace holdfast::detail {
@@ -18,6 +20,8 @@ class release_tally;
 /// Not thread-safe: the caller serialises.
 class known_holds {
 public:
+    explicit known_holds(core::node_memory& memory) : holds_{&memory} {}
+
     void add(core::hold_id id, const std::shared_ptr<hold>& taken) {
         holds_.emplace(id, known{taken.get(), taken});
     }
@@ -42,7 +46,7 @@ private:
         std::size_t index{};
     };
 
-    std::unordered_map<core::hold_id, known> holds_;
+    std::pmr::unordered_map<core::hold_id, known> holds_;
     std::unordered_map<core::hold_id, place> tallies_;
 };
 
