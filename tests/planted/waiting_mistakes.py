@@ -41,10 +41,10 @@ TABLE = table("checker.hpp", 'model::planted("NAME")', [
         "a callback is queued in silence"),
     mistake(
         "src/runtime/timer.cpp",
-        "        arm(clock::time_point{});\n"
+        "        threading::timerfd_settime(descriptor_, 0, &at_once, nullptr);\n"
         "        thread_.join();\n",
         '        if (!model::planted("the end rings no bell")) {\n'
-        "            arm(clock::time_point{});\n"
+        "            threading::timerfd_settime(descriptor_, 0, &at_once, nullptr);\n"
         "        }\n"
         "        thread_.join();\n",
         "the end rings no bell"),
