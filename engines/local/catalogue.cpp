@@ -30,7 +30,7 @@ std::optional<holder_info> describe_hold(seen_hold&& seen, attendance& present, 
     if (process == liveness::dead && !seen.hold.lingering) {
         return std::nullopt;
     }
-    holder_info info = describe(seen.hold, now);
+    holder_info info = records::describe(seen.hold, now);
     info.card = std::move(seen.card);
     info.process = process;
     return info;

@@ -8,28 +8,7 @@ namespace holdfast::engines::local {
 
 namespace {
 
-using action = acquire_decision::action;
-
 constexpr std::int64_t remembered_revocations = 1024;
-
-acquire_reply granted(fencing_token token, std::uint32_t count) {
-    return {acquire_reply::outcome::granted, token, count, {}, {}};
-}
-
-/// The answer to a request that changes nothing; nothing if it does.
-std::optional<acquire_reply> refusal(acquire_decision& decision) {
-    acquire_reply reply;
-    if (decision.what == action::refuse) {
-        reply.error = std::move(decision.error);
-        return reply;
-    }
-    if (decision.what == action::busy) {
-        reply.result = acquire_reply::outcome::busy;
-        reply.retry_after = decision.retry_after;
-        return reply;
-    }
-    return std::nullopt;
-}
 
 }  // namespace
 
@@ -44,45 +23,35 @@ store_connection::acquired store_connection::acquire(const acquire_request& requ
     transaction change{database_};
     // The clock is read with the write lock in hand: waiting for it must not eat into the lease, nor
     // let an expired hold look alive.
-    const auto now = clock::now();
+    const records::moment at{clock::now(), std::chrono::system_clock::now()};
     check_long_names(select_torn_hold_, request.name);
     read_holds(request.name);
-    forget_expired_and_dead(request, now, dead);
-    acquire_decision decision = decide_acquire(request, holds_, now);
-    acquired result;
-    if (auto refused = refusal(decision)) {
-        result.reply = *std::move(refused);
-        return result;
+    forget_expired_and_dead(request, at.now, dead);
+    std::uint64_t last_token = last_token_.value_or(0);
+    const records::acquire_outcome result = records::acquire(holds_, request, at, last_token);
+    if (!result.changed) {
+        return {result.reply, false};
     }
-    if (decision.what == action::grant) {
-        const fencing_token token = take_tokens(request.token_count, request.token_floor);
-        insert(request, token, now);
-        result.reply = granted(token, request.token_count);
+    if (last_token != last_token_.value_or(0)) {
+        if (!last_token_) {
+            fail_without_counter();
+        }
+        set_counter_.bind(1, static_cast<std::int64_t>(last_token)).run();
+    }
+    if (result.added) {
+        insert(request.name, holds_[result.own]);
     } else {
-        hold_record& mine = holds_[decision.mine];
-        result.downgraded = decision.what == action::downgrade;
-        if (decision.what == action::upgrade) {
-            mine.first_token = take_tokens(request.token_count, request.token_floor);
-            mine.token_count = request.token_count;
-        }
-        if (mine.first_token < request.token_floor) {
-            mine.first_token = request.token_floor;
-            move_counter_to(mine.first_token.value + mine.token_count - 1);
-        }
-        mine.expires = std::max(mine.expires, now + request.ttl);
-        update(request, mine);
-        result.reply = granted(mine.first_token, mine.token_count);
+        update(request.name, holds_[result.own]);
     }
     change.commit();
-    return result;
+    return {result.reply, result.freed};
 }
 
 std::optional<acquire_reply> store_connection::look_before_acquire(const acquire_request& request) {
     const auto now = clock::now();
     read_holds(request.name);
-    std::erase_if(holds_, [&](const hold_record& hold) { return hold.expires <= now; });
-    acquire_decision decision = decide_acquire(request, holds_, now);
-    return refusal(decision);
+    records::drop_ended(holds_, now);
+    return records::refusal_of(request, holds_, now);
 }
 
 void store_connection::renew(std::span<const renew_request> batch, std::span<renew_reply> replies) {
@@ -106,7 +75,7 @@ void store_connection::renew(std::span<const renew_request> batch, std::span<ren
     for (std::size_t index = 0; index < batch.size(); ++index) {
         if (replies[index].result == renew_reply::outcome::gone) {
             const auto last = last_revocation(batch[index].name);
-            replies[index].error = loss_of(batch[index].owner, last ? &*last : nullptr);
+            replies[index].error = records::loss_of(batch[index].owner, last ? &*last : nullptr);
         }
     }
 }
@@ -127,14 +96,14 @@ release_reply store_connection::release(const release_request& request) {
     }
     reply.result = release_reply::outcome::gone;
     const auto last = last_revocation(request.name);
-    reply.error = loss_of(request.owner, last ? &*last : nullptr);
+    reply.error = records::loss_of(request.owner, last ? &*last : nullptr);
     return reply;
 }
 
 /// A request to linger that was sent again.
 bool store_connection::lingers(const release_request& request, clock::time_point now) {
     read_holds(request.name);
-    return std::any_of(holds_.begin(), holds_.end(), [&](const hold_record& hold) {
+    return std::any_of(holds_.begin(), holds_.end(), [&](const records::hold& hold) {
         return hold.owner == request.owner && hold.lingering && hold.expires > now;
     });
 }
@@ -216,14 +185,14 @@ void store_connection::fail_damaged() const {
 
 void store_connection::forget_expired_and_dead(const acquire_request& request, clock::time_point now,
                                                std::span<const owner_id> dead) {
-    const auto is_over = [&](const hold_record& hold) {
+    const auto is_over = [&](const records::hold& hold) {
         const bool abandoned =
             !hold.lingering && std::any_of(dead.begin(), dead.end(), [&](const owner_id& client) {
                 return client.same_client(hold.owner);
             });
         return abandoned || hold.expires <= now;
     };
-    for (const hold_record& hold : holds_) {
+    for (const records::hold& hold : holds_) {
         if (is_over(hold)) {
             delete_hold(request.name, hold.owner);
         }
@@ -236,44 +205,31 @@ void store_connection::delete_hold(std::string_view name, const owner_id& owner)
     delete_hold_.bind(1, name).bind(2, view(bytes)).run();
 }
 
-fencing_token store_connection::take_tokens(std::uint32_t count, fencing_token floor) {
-    if (!last_token_) {
-        throw database_error{
-            {errc::store_error, files_.database() +
-                                    " has lost its token counter; stop every program that "
-                                    "uses it first, then delete it"}};
-    }
-    const fencing_token first = std::max(fencing_token{*last_token_ + 1}, floor);
-    move_counter_to(first.value + count - 1);
-    return first;
+void store_connection::fail_without_counter() const {
+    throw database_error{{errc::store_error, files_.database() +
+                                                 " has lost its token counter; stop every program that "
+                                                 "uses it first, then delete it"}};
 }
 
-void store_connection::move_counter_to(std::uint64_t last_token) {
-    last_token_ = std::max(last_token_.value_or(0), last_token);
-    set_counter_.bind(1, static_cast<std::int64_t>(*last_token_)).run();
-}
-
-void store_connection::insert(const acquire_request& request, fencing_token token,
-                              clock::time_point now) {
-    const owner_bytes owner = to_bytes(request.owner);
-    const bool permit = request.mode == claim_mode::permit;
-    insert_hold_.bind(1, request.name)
+void store_connection::insert(std::string_view name, const records::hold& hold) {
+    const owner_bytes owner = to_bytes(hold.owner);
+    insert_hold_.bind(1, name)
         .bind(2, view(owner))
-        .bind(3, static_cast<std::int64_t>(request.mode))
-        .bind(4, std::int64_t{permit ? request.permits : 1})
-        .bind(5, std::int64_t{permit ? request.limit : 0})
-        .bind(6, static_cast<std::int64_t>(token.value))
-        .bind(7, std::int64_t{request.token_count})
-        .bind(8, to_number(std::chrono::system_clock::now()))
-        .bind(9, to_number(now + request.ttl))
+        .bind(3, static_cast<std::int64_t>(hold.mode))
+        .bind(4, std::int64_t{hold.permits})
+        .bind(5, std::int64_t{hold.limit})
+        .bind(6, static_cast<std::int64_t>(hold.first_token.value))
+        .bind(7, std::int64_t{hold.token_count})
+        .bind(8, to_number(hold.since))
+        .bind(9, to_number(hold.expires))
         .run();
 }
 
-void store_connection::update(const acquire_request& request, const hold_record& hold) {
+void store_connection::update(std::string_view name, const records::hold& hold) {
     const owner_bytes owner = to_bytes(hold.owner);
-    update_hold_.bind(1, request.name)
+    update_hold_.bind(1, name)
         .bind(2, view(owner))
-        .bind(3, static_cast<std::int64_t>(request.mode))
+        .bind(3, static_cast<std::int64_t>(hold.mode))
         .bind(4, static_cast<std::int64_t>(hold.first_token.value))
         .bind(5, std::int64_t{hold.token_count})
         .bind(6, to_number(hold.expires))

@@ -8,18 +8,18 @@
 #include <string_view>
 #include <vector>
 
-#include <common/hold_rules.hpp>
 #include <holdfast/engine.hpp>
 #include <local/database.hpp>
 #include <local/process.hpp>
 #include <local/store_files.hpp>
+#include <records/rules.hpp>
 
 namespace holdfast::engines::local {
 
 /// A hold, its owner's card and its owner's process, as far as the owner left them.
 struct seen_hold {
     std::string name;
-    hold_record hold;
+    records::hold hold;
     std::optional<holder_card> card;
     process_ref process;
 };
@@ -81,10 +81,9 @@ private:
     void delete_hold(std::string_view name, const owner_id& owner);
     void forget_expired_and_dead(const acquire_request& request, clock::time_point now,
                                  std::span<const owner_id> dead);
-    [[nodiscard]] fencing_token take_tokens(std::uint32_t count, fencing_token floor);
-    void move_counter_to(std::uint64_t last_token);
-    void insert(const acquire_request& request, fencing_token token, clock::time_point now);
-    void update(const acquire_request& request, const hold_record& hold);
+    [[noreturn]] void fail_without_counter() const;
+    void insert(std::string_view name, const records::hold& hold);
+    void update(std::string_view name, const records::hold& hold);
     [[nodiscard]] seen_hold read_seen_hold(const statement& row) const;
     [[nodiscard]] std::vector<std::int64_t> superfluous_cards(const process_ref& observer);
     [[nodiscard]] bool is_marked(const latch_request& request);
@@ -95,7 +94,7 @@ private:
     const store_files& files_;
     database database_;
     /// Kept between calls for its memory.
-    std::vector<hold_record> holds_;
+    std::vector<records::hold> holds_;
     std::optional<std::uint64_t> last_token_;
 
     /// The token counter first, by the way: so it costs no statement of its own.

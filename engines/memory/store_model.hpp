@@ -4,18 +4,18 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include <common/hold_rules.hpp>
 #include <holdfast/engine.hpp>
+#include <records/rules.hpp>
 
 namespace holdfast::engines::memory {
 
-/// The contract of a store as a value: what a store that never fails would answer.
+/// The contract of a store as a value: what a store that never fails would answer. One record for each
+/// name, and the rules of `records/rules.hpp`.
 ///
 /// Pure: no clock, thread or I/O. `now` is whatever the caller says; it may even step. Holds that have
 /// expired at `now` are as good as gone, and are forgotten when their name is next looked at. Requests
@@ -64,31 +64,24 @@ public:
     void reset(std::uint64_t token_floor);
 
 private:
-    struct latch_record {
-        /// 0: it opened.
-        std::uint32_t count{};
-        clock::time_point expires{};
-    };
-    using latch_mark = std::pair<owner_id, std::string>;
+    using record_map = std::map<std::string, records::record, std::less<>>;
 
-    std::vector<hold_record>& live_holds(const std::string& name, clock::time_point now);
-    void forget_if_free(const std::string& name);
+    /// The record of a name, without what has ended.
+    [[nodiscard]] record_map::iterator live(const std::string& name, clock::time_point now);
+    /// The answer; hints, if the name has become free; forgets a record that says nothing.
+    template <class Reply>
+    Reply finish(record_map::iterator place, records::outcome<Reply>&& result);
     void forget_expired_now_and_then(clock::time_point now);
-    [[nodiscard]] fencing_token take_tokens(std::uint32_t count, fencing_token floor);
-    void remember_revocation(const revoke_request& request, wall_time wall);
-    [[nodiscard]] const revocation_info* last_revocation(std::string_view name) const;
-    [[nodiscard]] std::uint32_t latch_count(const std::string& name, clock::time_point now);
-    [[nodiscard]] bool was_applied(const latch_request& request) const;
-    void remember_latch_request(const latch_request& request);
+    void remember_revocation(const std::string& name);
+    void remember_latch_request(const std::string& name);
+    void forget_if_empty(record_map::iterator place);
 
     std::uint64_t last_token_;
     std::uint32_t requests_until_sweep_{requests_between_sweeps};
-    std::map<std::string, std::vector<hold_record>, std::less<>> names_;
-    std::map<std::string, revocation_info, std::less<>> revocations_;
-    std::deque<std::string> revocation_order_;
-    std::map<std::string, latch_record> latches_;
-    std::set<latch_mark> latch_marks_;
-    std::deque<latch_mark> latch_mark_order_;
+    record_map records_;
+    /// The names with a revocation, and those of the counted latch requests; oldest first.
+    std::deque<std::string> revoked_;
+    std::deque<std::string> counted_;
     std::vector<std::string> hints_;
 };
 

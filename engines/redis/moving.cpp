@@ -1,6 +1,6 @@
 #include <redis/moving.hpp>
 
-#include <common/hold_rules.hpp>
+#include <records/rules.hpp>
 #include <redis/errors.hpp>
 #include <redis/layout/keys.hpp>
 #include <redis/layout/revocation.hpp>
@@ -162,7 +162,8 @@ private:
     void tell_loss() {
         ask({"GET", revocation_key(key())}, [this](const value& answer) {
             const auto record = read_revocation(answer.text);
-            finish({renew_reply::outcome::gone, loss_of(request().owner, record ? &*record : nullptr)});
+            finish({renew_reply::outcome::gone,
+                    records::loss_of(request().owner, record ? &*record : nullptr)});
         });
     }
 

@@ -1,7 +1,7 @@
 #include <redis/translation.hpp>
 
-#include <common/hold_rules.hpp>
 #include <common/validate.hpp>
+#include <records/rules.hpp>
 #include <redis/errors.hpp>
 #include <redis/layout/keys.hpp>
 #include <redis/layout/revocation.hpp>
@@ -176,7 +176,7 @@ acquire_reply acquire_answer(const value& reply, const acquire_request& request)
         return answer;
     }
     if (reply.items[0].integer < 0) {
-        answer.error = loss_of(request.owner, nullptr);
+        answer.error = records::loss_of(request.owner, nullptr);
         return answer;
     }
     if (reply.items[0].integer == 0) {
@@ -391,7 +391,7 @@ renew_reply renewal_answer(const value& item, const owner_id& owner) {
     }
     const auto record = item.type == value::kind::text ? read_revocation(item.text) : std::nullopt;
     answer.result = renew_reply::outcome::gone;
-    answer.error = loss_of(owner, record ? &*record : nullptr);
+    answer.error = records::loss_of(owner, record ? &*record : nullptr);
     return answer;
 }
 
