@@ -20,23 +20,10 @@ namespace local {
 namespace {
 
 constexpr std::chrono::seconds background_patience{2};
-/// So long may one block who must not, where there is no thread to do it for him.
-constexpr std::chrono::milliseconds moment{50};
 constexpr std::uint32_t grants_between_sweeps = 4096;
 constexpr std::chrono::seconds between_waiter_checks{1};
 /// So that one large batch does not keep all others from writing.
 constexpr std::size_t renewals_per_transaction = 256;
-
-template <class Reply>
-void set_error(Reply& reply, const failure& error) {
-    reply.error = error;
-}
-
-void set_error(std::vector<renew_reply>& replies, const failure& error) {
-    for (renew_reply& reply : replies) {
-        reply.error = error;
-    }
-}
 
 /// Whichever way leads to the directory.
 std::string identity_of(const std::string& directory) {
@@ -58,10 +45,6 @@ guarantees make_promises() {
             .fair = false,
             .notices_dead_holders = true,
             .minimum_ttl = std::chrono::milliseconds{20}};
-}
-
-failure late() {
-    return {errc::store_unavailable, "the deadline passed before the store was asked"};
 }
 
 }  // namespace
@@ -87,7 +70,7 @@ local_engine::local_engine(const std::string& directory, const client_identity& 
 
 local_engine::~local_engine() {
     stopping_ = true;
-    workers_.stop();
+    calls_.stop();
     processes_->stop();
     watcher_.reset();
     try {
@@ -104,57 +87,20 @@ void local_engine::attach(client_callbacks callbacks) {
 
 template <class Reply, class Lines, class Work>
 void local_engine::dispatch(Lines lines, call how, Reply blank, completion<Reply> done, Work work) {
-    if (how.from == caller::may_block) {
-        const call_order::ticket place = order_.enter(std::move(lines));
-        done(perform(place, how.deadline, std::move(blank), work));
-        return;
-    }
-    std::unique_lock lock{submission_mutex_};
-    const call_order::ticket place = order_.enter(std::move(lines));
-    worker_pool::job job = [=, this](worker_pool::verdict verdict) mutable {
-        const bool runs = verdict == worker_pool::verdict::run;
-        done(runs ? perform(place, how.deadline, std::move(blank), work)
-                  : refuse(place, verdict, std::move(blank)));
-    };
-    const worker_pool::verdict taken = workers_.submit(how.deadline, std::move(job));
-    lock.unlock();
-    if (taken == worker_pool::verdict::no_thread) {
-        // A moment on the caller's thread rather than a lease that is not renewed.
-        const auto until = std::min<clock::time_point>(how.deadline, clock::now() + moment);
-        done(perform(place, until, std::move(blank), work));
-    } else if (taken != worker_pool::verdict::run) {
-        job(taken);  // NOLINT(bugprone-use-after-move): a job that was not taken is still ours
-    }
-}
-
-template <class Reply, class Work>
-Reply local_engine::perform(const call_order::ticket& place, clock::time_point deadline, Reply blank,
-                            Work& work) {
-    const call_order::turn turn{order_, place};
-    try {
-        if (order_.wait(place, deadline) && clock::now() < deadline) {
-            try {
-                return work(deadline);
-            } catch (const database_full&) {
-                connections_.writer(deadline)->raw().make_room();
-            }
-            return work(deadline);
-        }
-        set_error(blank, late());
-    } catch (const database_error& error) {
-        set_error(blank, error.reason());
-    }
-    return blank;
-}
-
-template <class Reply>
-Reply local_engine::refuse(const call_order::ticket& place, worker_pool::verdict verdict, Reply blank) {
-    order_.leave(place);
-    set_error(blank,
-              verdict == worker_pool::verdict::shut_down
-                  ? failure{errc::shut_down, "the client was shut down before the store was asked"}
-                  : late());
-    return blank;
+    calls_.dispatch(std::move(lines), how, blank, std::move(done),
+                    [this, blank, work = std::move(work)](clock::time_point deadline) mutable {
+                        try {
+                            try {
+                                return work(deadline);
+                            } catch (const database_full&) {
+                                connections_.writer(deadline)->raw().make_room();
+                            }
+                            return work(deadline);
+                        } catch (const database_error& error) {
+                            set_error(blank, error.reason());
+                        }
+                        return blank;
+                    });
 }
 
 void local_engine::acquire(acquire_request request, call how, completion<acquire_reply> done) {
@@ -397,7 +343,7 @@ void local_engine::tidy_now_and_then() {
             // There is a next time.
         }
     };
-    static_cast<void>(workers_.submit(deadline, std::move(sweep)));
+    static_cast<void>(calls_.submit(deadline, std::move(sweep)));
 }
 
 void local_engine::tidy_waiters_now_and_then() {

@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
-#include <common/worker_pool.hpp>
+#include <common/ordered_calls.hpp>
 #include <holdfast/engine.hpp>
-#include <local/call_order.hpp>
 #include <local/connection_pool.hpp>
 #include <local/process_watch.hpp>
 #include <local/wake_map.hpp>
@@ -57,16 +56,9 @@ public:
                                                       std::function<void()> hint) override;
 
 private:
-    /// Runs `work` in its turn, here or in the pool, and answers with what it returns or why it failed.
-    /// `blank` is an answer with room for the error.
+    /// As `ordered_calls::dispatch`, with what the database throws in the answer.
     template <class Reply, class Lines, class Work>
     void dispatch(Lines lines, call how, Reply blank, completion<Reply> done, Work work);
-    template <class Reply, class Work>
-    [[nodiscard]] Reply perform(const call_order::ticket& place, clock::time_point deadline,
-                                Reply blank, Work& work);
-    template <class Reply>
-    [[nodiscard]] Reply refuse(const call_order::ticket& place, worker_pool::verdict verdict,
-                               Reply blank);
 
     [[nodiscard]] acquire_reply acquire_now(const acquire_request& request, clock::time_point deadline);
     [[nodiscard]] release_reply release_now(const release_request& request, clock::time_point deadline);
@@ -88,14 +80,11 @@ private:
     std::atomic<clock::rep> next_waiter_check_{};
     std::shared_ptr<wake_map> wake_map_;
     connection_pool connections_;
-    call_order order_;
     std::mutex callbacks_mutex_;
     client_callbacks callbacks_;
     std::unique_ptr<watcher> watcher_;
     std::shared_ptr<process_watch> processes_;
-    /// Held while a request gets its place in the order and in the pool's queue.
-    std::mutex submission_mutex_;
-    worker_pool workers_{2};
+    ordered_calls calls_{2};
 };
 
 }  // namespace holdfast::engines::local

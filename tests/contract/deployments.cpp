@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,7 @@
 #include <holdfast/engine.hpp>
 #include <holdfast/testing/forwarding_engine.hpp>
 
+#include <contract/record_map.hpp>
 #include <support/server_process.hpp>
 #ifdef HOLDFAST_TEST_REDIS
 #include <fstream>
@@ -100,6 +102,29 @@ public:
         const auto memory = in_memory::address();
         return "bare:" + memory.substr(memory.find(':') + 1);
     }
+};
+
+/// One record for each name, in this process: the family of engines over the least of stores.
+class records : public deployment {
+public:
+    records() {
+        engines::register_engine(
+            "records", [](std::string_view rest, const engines::client_identity& identity) {
+                static std::mutex mutex;
+                static std::map<std::string, std::shared_ptr<shared_records>> stores;
+                const std::lock_guard lock{mutex};
+                auto& store = stores[std::string{rest}];
+                if (!store) {
+                    store = std::make_shared<shared_records>();
+                }
+                return engines::make_records_engine(
+                    std::make_unique<record_map>("records:" + std::string{rest}, store), identity);
+            });
+    }
+    std::string address() override { return "records:" + std::to_string(++stores_); }
+
+private:
+    int stores_{};
 };
 
 /// Likewise.
@@ -224,6 +249,7 @@ const std::map<std::string, maker>& known_stores() {
     static const std::map<std::string, maker> stores{
         {"memory", make<in_memory>},
         {"bare", make<bare>},
+        {"records", make<records>},
         {"local", make<on_disk>},
         {"quorum_memory", make<quorum_of<in_memory, 3>>},
 #ifdef HOLDFAST_TEST_REDIS

@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <local/call_order.hpp>
+#include <common/call_order.hpp>
 #include <utility>
 
-namespace holdfast::engines::local {
+namespace holdfast::engines {
 
 call_order::ticket call_order::enter(line which) {
     const std::lock_guard lock{mutex_};
@@ -60,4 +60,4 @@ bool call_order::is_first(const ticket& place) const {
            std::all_of(place.several.begin(), place.several.end(), leads);
 }
 
-}  // namespace holdfast::engines::local
+}  // namespace holdfast::engines

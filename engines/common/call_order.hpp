@@ -11,7 +11,7 @@
 
 #include <holdfast/clock.hpp>
 
-namespace holdfast::engines::local {
+namespace holdfast::engines {
 
 /// Keeps the requests of one client on one name in the order in which they were made, whether they run
 /// in the caller's thread or in the pool's.
@@ -71,4 +71,4 @@ private:
     std::array<std::vector<std::uint64_t>, lines> queues_;
 };
 
-}  // namespace holdfast::engines::local
+}  // namespace holdfast::engines

@@ -1,4 +1,4 @@
-#include <local/call_order.hpp>
+#include <common/call_order.hpp>
 
 #include <thread>
 
@@ -7,8 +7,6 @@
 namespace holdfast::engines::test {
 
 namespace {
-
-using local::call_order;
 
 TEST(call_order, requests_of_one_line_follow_each_other_in_the_order_of_their_entry) {
     call_order order;
