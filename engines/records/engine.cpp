@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <atomic>
+#include <common/callback_gate.hpp>
 #include <common/ordered_calls.hpp>
 #include <common/validate.hpp>
 #include <random>
@@ -17,6 +18,9 @@ constexpr std::size_t threads = 4;
 /// Of names, for one page of a list.
 constexpr std::size_t longest_scan = 1000;
 constexpr int most_scans = 10;
+
+/// Not a lock's name. Its record is replaced after every revocation, and every client listens to it.
+const std::string revocation_name{"\x01revoked"};
 
 using wall_clock = std::chrono::system_clock;
 
@@ -94,6 +98,8 @@ public:
     }
     ~records_engine() override {
         stopping_ = true;
+        gate_.close();
+        revocations_.reset();
         calls_.stop();
     }
 
@@ -112,6 +118,15 @@ public:
     [[nodiscard]] std::unique_ptr<subscription> watch(std::string name, lock_kind,
                                                       std::function<void()> hint) override {
         return store_->news()->listen(std::move(name), std::move(hint));
+    }
+
+    void attach(client_callbacks callbacks) override {
+        if (store_->news() == nullptr || !callbacks.holds_may_have_changed) {
+            return;
+        }
+        revocations_ = store_->news()->listen(
+            revocation_name,
+            [this, tell = std::move(callbacks.holds_may_have_changed)] { gate_.pass(tell); });
     }
 
     void acquire(acquire_request request, call how, completion<acquire_reply> done) override {
@@ -245,10 +260,17 @@ private:
     }
 
     [[nodiscard]] revoke_reply revoke_now(const revoke_request& request, clock::time_point deadline) {
-        return perform<revoke_reply>(request.name, operation::kind::once, deadline,
-                                     [&](saved_record& record, const moment& at) {
-                                         return records::revoke(record, request, at);
-                                     });
+        auto reply = perform<revoke_reply>(request.name, operation::kind::once, deadline,
+                                           [&](saved_record& record, const moment& at) {
+                                               return records::revoke(record, request, at);
+                                           });
+        if (reply.result == revoke_reply::outcome::revoked && store_->news() != nullptr) {
+            static_cast<void>(perform<revoke_reply>(revocation_name, operation::kind::repeats, deadline,
+                                                    [](saved_record&, const moment&) {
+                                                        return outcome<revoke_reply>{{}, true, true};
+                                                    }));
+        }
+        return reply;
     }
 
     [[nodiscard]] latch_reply latch_now(const latch_request& request, clock::time_point deadline) {
@@ -351,6 +373,8 @@ private:
     [[nodiscard]] std::uint64_t random() noexcept { return chance_.fetch_add(0x632be59bd9b4e019U); }
 
     const std::unique_ptr<record_store> store_;
+    callback_gate gate_;
+    std::unique_ptr<subscription> revocations_;
     client_identity identity_;
     const guarantees promises_;
     known_records known_;

@@ -81,7 +81,8 @@ protected:
     ~record_news() = default;
 };
 
-/// A store, as the family of engines sees it. `read` and `replace` wait for the store, and return by
+/// A store, as the family of engines sees it. Names are those of locks, and one that begins with the
+/// byte 1. `read` and `replace` wait for the store, and return by
 /// the deadline.
 ///
 /// Thread safety: all functions may be called from any thread at any time; those about one name, by one
