@@ -56,17 +56,6 @@ lock_info describe_all(const saved_record& record, std::string_view name, clock:
     return info;
 }
 
-/// What is left of a lease, if that is less than was asked for; otherwise zero.
-std::chrono::milliseconds shortened_ttl(const exchange& finished, clock::time_point expires,
-                                        std::chrono::milliseconds ttl, clock::time_point asked_at) {
-    using std::chrono::milliseconds;
-    const auto left = finished.left_of(expires, asked_at);
-    if (!left || *left >= ttl) {
-        return {};
-    }
-    return std::max(std::chrono::floor<milliseconds>(*left), milliseconds{1});
-}
-
 /// Answers of several calls that are one call for the client.
 struct batch_of_renewals {
     batch_of_renewals(std::size_t size, completion<std::vector<renew_reply>> whole)
@@ -223,7 +212,7 @@ private:
                          random()};
         finish(machine, reply, deadline);
         if (reply.result == acquire_reply::outcome::granted) {
-            reply.ttl = shortened_ttl(machine, expires, request.ttl, asked_at);
+            reply.ttl = machine.shortened_ttl(expires, request.ttl, asked_at);
         }
         return reply;
     }
@@ -246,7 +235,7 @@ private:
                          random()};
         finish(machine, reply, deadline);
         if (reply.result == renew_reply::outcome::renewed) {
-            reply.ttl = shortened_ttl(machine, expires, request.ttl, asked_at);
+            reply.ttl = machine.shortened_ttl(expires, request.ttl, asked_at);
         }
         return reply;
     }

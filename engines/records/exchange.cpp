@@ -85,6 +85,9 @@ exchange::action exchange::on_reply(record_reply reply, clock::time_point sent,
         unanswered_edit_ = next_.edit;
         known_.doubt(what_.name, change_.version, received);
     } else if (!unanswered_edit_) {
+        if (reply.error.code == errc::outcome_unknown) {
+            reply.error.code = errc::store_unavailable;  // nothing was to be changed
+        }
         return fail(std::move(reply.error));
     }
     return wait(pause_after_silence, received, action::read);
@@ -188,12 +191,16 @@ exchange::action exchange::give_up() {
                  "others changed the record " + std::to_string(conflicts_) + " times meanwhile"});
 }
 
-std::optional<clock::duration> exchange::left_of(clock::time_point expires,
-                                                 clock::time_point asked_at) const {
+std::chrono::milliseconds exchange::shortened_ttl(clock::time_point expires,
+                                                  std::chrono::milliseconds ttl,
+                                                  clock::time_point asked_at) const {
+    using std::chrono::milliseconds;
     if (!confirmed_) {
-        return std::nullopt;
+        return {};
     }
-    return expires - confirmed_->store_now + (confirmed_->sent - asked_at);
+    const auto left = expires - confirmed_->store_now + (confirmed_->sent - asked_at);
+    return left >= ttl ? milliseconds{}
+                       : std::max(std::chrono::floor<milliseconds>(left), milliseconds{1});
 }
 
 /// splitmix64.

@@ -68,10 +68,11 @@ public:
     [[nodiscard]] clock::duration pause() const noexcept { return pause_; }
     /// finish: why the rule's answer does not count. Empty: it does.
     [[nodiscard]] const failure& error() const noexcept { return error_; }
-    /// finish, without an error: how much of a lease that ends at `expires` by the store's clock is
-    /// left, counted from `asked_at`. Nothing: no write of ours said so.
-    [[nodiscard]] std::optional<clock::duration> left_of(clock::time_point expires,
-                                                         clock::time_point asked_at) const;
+    /// finish, without an error: the ttl of a lease that ends at `expires` by the store's clock,
+    /// counted from `asked_at`, if that is less than `ttl`; otherwise zero.
+    [[nodiscard]] std::chrono::milliseconds shortened_ttl(clock::time_point expires,
+                                                          std::chrono::milliseconds ttl,
+                                                          clock::time_point asked_at) const;
 
 private:
     struct sighting {

@@ -10,6 +10,8 @@
 namespace {
 
 using namespace holdfast::engines;
+using holdfast::clock;
+using holdfast::errc;
 using outcome = record_reply::outcome;
 
 // Names and records are bytes. Versions rise with the clock, so a name that was removed never has an
@@ -28,55 +30,54 @@ constexpr const char* select_page =
     "SELECT version, bytes, name FROM record WHERE name >= ?1 AND name > ?2 "
     "AND substr(name, 1, length(?1)) = ?1 ORDER BY name LIMIT ?3";
 
-std::chrono::microseconds clock_of_this_host() {
-    return std::chrono::duration_cast<std::chrono::microseconds>(
+/// All who open the file are on this host.
+std::chrono::microseconds now() {
+    return std::chrono::floor<std::chrono::microseconds>(
         std::chrono::system_clock::now().time_since_epoch());
 }
 
-/// A statement for one use.
+/// A statement for one use, with the values of its parameters.
 class statement {
 public:
-    statement(sqlite3* database, const char* text) {
-        sqlite3_prepare_v2(database, text, -1, &statement_, nullptr);
-    }
-    statement(const statement&) = delete;
-    statement& operator=(const statement&) = delete;
-    ~statement() { sqlite3_finalize(statement_); }
-
-    statement& bind(int place, const std::string& bytes) {
-        sqlite3_bind_blob(statement_, place, bytes.data(), static_cast<int>(bytes.size()),
-                          SQLITE_STATIC);
-        return *this;
-    }
-    statement& bind(int place, std::int64_t number) {
-        sqlite3_bind_int64(statement_, place, number);
-        return *this;
+    statement(sqlite3* database, const char* text, const auto&... values) {
+        sqlite3_stmt* made{};
+        sqlite3_prepare_v2(database, text, -1, &made, nullptr);
+        statement_.reset(made);
+        int place = 0;
+        (bind(++place, values), ...);
     }
     /// Whether there is a row; otherwise `result` says why not.
-    bool step() { return (result = sqlite3_step(statement_)) == SQLITE_ROW; }
+    bool step() { return (result = sqlite3_step(statement_.get())) == SQLITE_ROW; }
     [[nodiscard]] std::uint64_t number(int column) const {
-        return static_cast<std::uint64_t>(sqlite3_column_int64(statement_, column));
+        return static_cast<std::uint64_t>(sqlite3_column_int64(statement_.get(), column));
     }
     [[nodiscard]] std::string bytes(int column) const {
-        const auto* data = static_cast<const char*>(sqlite3_column_blob(statement_, column));
-        return {data, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
+        const auto* data = static_cast<const char*>(sqlite3_column_blob(statement_.get(), column));
+        return {data, static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column))};
     }
     int result{SQLITE_OK};
 
 private:
-    sqlite3_stmt* statement_{};
+    void bind(int place, const std::string& bytes) {
+        const auto size = static_cast<int>(bytes.size());
+        sqlite3_bind_blob(statement_.get(), place, bytes.data(), size, SQLITE_STATIC);
+    }
+    void bind(int place, std::uint64_t number) {
+        sqlite3_bind_int64(statement_.get(), place, static_cast<std::int64_t>(number));
+    }
+
+    std::unique_ptr<sqlite3_stmt, decltype(&sqlite3_finalize)> statement_{nullptr, sqlite3_finalize};
 };
 
 class sqlite_records final : public record_store, public record_listing {
 public:
     explicit sqlite_records(std::string_view path) : address_{"sqlite-records:" + std::string{path}} {
-        const bool usable = sqlite3_open(std::string{path}.c_str(), &database_) == SQLITE_OK &&
-                            sqlite3_busy_timeout(database_, 10'000) == SQLITE_OK &&
-                            sqlite3_exec(database_, setup, nullptr, nullptr, nullptr) == SQLITE_OK;
-        if (!usable) {
+        sqlite3_open(std::string{path}.c_str(), &database_);
+        sqlite3_busy_timeout(database_, 10'000);
+        if (sqlite3_exec(database_, setup, nullptr, nullptr, nullptr) != SQLITE_OK) {
             const std::string reason = sqlite3_errmsg(database_);
             sqlite3_close(database_);
-            holdfast::failure{holdfast::errc::bad_configuration, reason}.raise(address_);
+            holdfast::failure{errc::bad_configuration, reason}.raise(address_);
         }
     }
     ~sqlite_records() override { sqlite3_close(database_); }
@@ -85,21 +86,20 @@ public:
     const std::string& address() const noexcept override { return address_; }
     record_listing* listing() noexcept override { return this; }
 
-    record_reply read(const std::string& name, holdfast::clock::time_point deadline) override {
-        const std::lock_guard lock{mutex_};
-        wait_until(deadline);
+    record_reply read(const std::string& name, clock::time_point deadline) override {
+        const auto lock = prepare(deadline);
         return look(name, outcome::done);
     }
 
-    record_reply replace(const record_change& change, holdfast::clock::time_point deadline) override {
-        const std::lock_guard lock{mutex_};
-        wait_until(deadline);
+    record_reply replace(const record_change& change, clock::time_point deadline) override {
+        const auto lock = prepare(deadline);
         if (++replaced_ % 1000 == 0) {
-            statement{database_, remove_old}.bind(1, clock_of_this_host().count()).step();
+            statement{database_, remove_old, std::uint64_t(now().count())}.step();
         }
-        statement write{database_, change.version == 0 ? insert : update};
-        write.bind(1, change.name).bind(2, clock_of_this_host().count()).bind(3, change.bytes);
-        write.bind(4, change.needed_until.count()).bind(5, static_cast<std::int64_t>(change.version));
+        statement write{database_,     change.version == 0 ? insert : update,
+                        change.name,   std::uint64_t(now().count()),
+                        change.bytes,  std::uint64_t(change.needed_until.count()),
+                        change.version};
         if (!write.step()) {
             return write.result == SQLITE_DONE ? look(change.name, outcome::conflict) : failed(write);
         }
@@ -107,16 +107,14 @@ public:
         if (write.step() || write.result != SQLITE_DONE) {  // It is committed when the statement ends.
             return failed(write);
         }
-        return {outcome::done, {version, {}}, clock_of_this_host(), {}};
+        return {outcome::done, {version, {}}, now(), {}};
     }
 
     page scan(const std::string& prefix, const std::string& after, std::size_t limit,
-              holdfast::clock::time_point deadline) override {
-        const std::lock_guard lock{mutex_};
-        wait_until(deadline);
-        page found{{}, clock_of_this_host(), {}};
-        statement rows{database_, select_page};
-        rows.bind(1, prefix).bind(2, after).bind(3, static_cast<std::int64_t>(limit));
+              clock::time_point deadline) override {
+        const auto lock = prepare(deadline);
+        page found{{}, now(), {}};
+        statement rows{database_, select_page, prefix, after, std::uint64_t{limit}};
         while (rows.step()) {
             found.entries.push_back({rows.bytes(2), {rows.number(0), rows.bytes(1)}});
         }
@@ -126,27 +124,23 @@ public:
 
 private:
     record_reply look(const std::string& name, outcome result) {
-        statement row{database_, select};
-        const bool found = row.bind(1, name).step();
-        if (!found && row.result != SQLITE_DONE) {
-            return failed(row);
+        statement row{database_, select, name};
+        if (row.step()) {
+            return {result, {row.number(0), row.bytes(1)}, now(), {}};
         }
-        return {result,
-                found ? stored_record{row.number(0), row.bytes(1)} : stored_record{},
-                clock_of_this_host(),
-                {}};
+        return row.result == SQLITE_DONE ? record_reply{result, {}, now(), {}} : failed(row);
     }
     /// SQLite changes nothing when it is busy. Of everything else we do not know.
     record_reply failed(const statement& asked) {
         const bool busy = asked.result == SQLITE_BUSY || asked.result == SQLITE_LOCKED;
-        const auto code = busy ? holdfast::errc::store_unavailable : holdfast::errc::outcome_unknown;
+        const auto code = busy ? errc::store_unavailable : errc::outcome_unknown;
         return {outcome::failed, {}, {}, {code, sqlite3_errmsg(database_)}};
     }
-    void wait_until(holdfast::clock::time_point deadline) {
-        const auto left =
-            std::chrono::floor<std::chrono::milliseconds>(deadline - holdfast::clock::now());
-        sqlite3_busy_timeout(database_,
-                             static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 60'000)));
+    std::unique_lock<std::mutex> prepare(clock::time_point deadline) {
+        std::unique_lock lock{mutex_};
+        const std::chrono::duration<double, std::milli> left = deadline - clock::now();
+        sqlite3_busy_timeout(database_, static_cast<int>(std::clamp(left.count(), 0.0, 60'000.0)));
+        return lock;
     }
 
     const std::string address_;

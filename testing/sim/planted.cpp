@@ -73,6 +73,20 @@ const std::vector<std::string_view>& joint_bug_names() {
     return names;
 }
 
+const std::vector<std::string_view>& records_bug_names() {
+    // In the order of `core::bug`, after those above.
+    static const std::vector<std::string_view> names{
+        "records_others_end_early",        "records_short_lease_not_told",
+        "records_gone_from_memory",        "records_doubt_forgotten",
+        "records_silence_means_done",      "records_edit_repeats",
+        "records_conflict_overwritten",    "records_second_release_believed",
+        "records_removed_while_held",      "records_tokens_start_over",
+        "records_share_beside_exclusive",  "records_upgrade_among_others",
+        "records_upgrade_keeps_token",     "records_permit_too_many",
+        "records_release_takes_the_first", "records_latch_counts_twice"};
+    return names;
+}
+
 planted_bug::planted_bug(std::string_view name) {
     if (name.empty()) {
         return;
@@ -80,6 +94,7 @@ planted_bug::planted_bug(std::string_view name) {
     auto names = bug_names();
     names.insert(names.end(), quorum_bug_names().begin(), quorum_bug_names().end());
     names.insert(names.end(), joint_bug_names().begin(), joint_bug_names().end());
+    names.insert(names.end(), records_bug_names().begin(), records_bug_names().end());
     const auto found = std::find(names.begin(), names.end(), name);
     if (found == names.end()) {
         throw std::invalid_argument{"no bug is called " + std::string{name}};

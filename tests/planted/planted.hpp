@@ -35,18 +35,34 @@ enum class bug : std::uint8_t {
     timer_stays_armed,          ///< (performer) after a tick, later moments than the last do not count
     watch_stays,                ///< (performer) a watch that nobody needs any more is kept
     first_look_forgotten,       ///< (performer) does not say that the watch is in place
-    store_release_ignores_owner,  ///< (simulated store) release without owner check
-    store_renewal_recreates,      ///< (simulated store) renewal re-creates what is gone
-    store_forgets_to_notify,      ///< (simulated store) release without notification
-    store_token_repeats,          ///< (simulated store) a grant does not advance the token
-    quorum_of_half,               ///< half of the members is enough
-    quorum_tokens_not_shared,     ///< the largest token is not written to the other members
-    quorum_undoes_nothing,        ///< what a failed round got is kept
-    quorum_counts_the_gone,       ///< a member that knows nothing of a hold renews it
-    joint_unsorted,               ///< several names are taken in the order in which they were written
-    joint_rollback_forgets_one,   ///< the last of those taken is not given back
-    joint_rollback_cancelled,     ///< a caller that gave up does not give back either
-    joint_refusal_not_told,       ///< one is taken here: those asked for with it never hear of it
+    store_release_ignores_owner,   ///< (simulated store) release without owner check
+    store_renewal_recreates,       ///< (simulated store) renewal re-creates what is gone
+    store_forgets_to_notify,       ///< (simulated store) release without notification
+    store_token_repeats,           ///< (simulated store) a grant does not advance the token
+    quorum_of_half,                ///< half of the members is enough
+    quorum_tokens_not_shared,      ///< the largest token is not written to the other members
+    quorum_undoes_nothing,         ///< what a failed round got is kept
+    quorum_counts_the_gone,        ///< a member that knows nothing of a hold renews it
+    joint_unsorted,                ///< several names are taken in the order in which they were written
+    joint_rollback_forgets_one,    ///< the last of those taken is not given back
+    joint_rollback_cancelled,      ///< a caller that gave up does not give back either
+    joint_refusal_not_told,        ///< one is taken here: those asked for with it never hear of it
+    records_others_end_early,      ///< others' holds end at the latest that the store's time may be
+    records_short_lease_not_told,  ///< a lease from a guess of the store's time counts in full
+    records_gone_from_memory,      ///< "busy" and "gone" are said without asking the store
+    records_doubt_forgotten,       ///< a write that was not answered is not thought of again
+    records_silence_means_done,    ///< a write that was not answered counts as done
+    records_edit_repeats,          ///< a record does not say which write made it
+    records_conflict_overwritten,  ///< after a conflict, the same again over what is there
+    records_second_release_believed,  ///< "gone" after a release that was not answered
+    records_removed_while_held,       ///< the store may remove a record that is still needed
+    records_tokens_start_over,        ///< tokens of a record that was removed start from one
+    records_share_beside_exclusive,   ///< a share while another has it exclusively
+    records_upgrade_among_others,     ///< an upgrade while others share
+    records_upgrade_keeps_token,      ///< an upgrade without a new token
+    records_permit_too_many,          ///< one permit more than there are
+    records_release_takes_the_first,  ///< a release takes the first hold, whoever has it
+    records_latch_counts_twice,       ///< a latch request that is sent again counts again
 };
 
 /// Whether this mistake is switched on (`testing::sim::planted_bug`).
