@@ -56,9 +56,10 @@ exchange::action exchange::start(clock::time_point now) {
         seen_ = *std::move(known);
     }
     next_ = seen_.record;
-    // What has ended for certain goes; what is granted is granted from the latest that it may be now.
-    drop_ended(next_, store_clock->least);
-    const auto at = std::chrono::ceil<microseconds>(store_clock->most);
+    // What has ended for certain goes. What is granted ends a little sooner than was asked for, which
+    // the answer says.
+    const auto at = std::chrono::floor<microseconds>(*store_clock);
+    drop_ended(next_, at);
     if (seen_.version == 0) {
         seed_tokens(next_, at);
     }

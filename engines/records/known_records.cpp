@@ -8,7 +8,7 @@ namespace {
 /// No request is under way for so long.
 constexpr std::chrono::minutes longest_doubt{10};
 constexpr std::size_t most_doubts = 65536;
-/// How much faster or slower than ours the store's clock may run.
+/// By how much the store's clock may be slower than ours.
 constexpr int drift_divisor = 1000;
 
 }  // namespace
@@ -43,16 +43,14 @@ void known_records::see_clock(clock::time_point store_now, clock::time_point sen
     }
 }
 
-std::optional<known_records::estimate> known_records::store_clock(clock::time_point now) const {
+std::optional<clock::time_point> known_records::store_clock(clock::time_point now) const {
     const std::lock_guard lock{mutex_};
-    if (!clock_ || now - clock_->sent > longest_estimate || now < clock_->received) {
+    if (!clock_ || now < clock_->received || now - clock_->received > longest_estimate) {
         return std::nullopt;
     }
-    // The store read its clock at some moment between the two.
-    const auto shortest = now - clock_->received;
-    const auto longest = now - clock_->sent;
-    return estimate{clock_->store_now + shortest - shortest / drift_divisor,
-                    clock_->store_now + longest + longest / drift_divisor};
+    // The store read its clock before we had the answer.
+    const auto since = now - clock_->received;
+    return clock_->store_now + since - since / drift_divisor;
 }
 
 void known_records::doubt(const std::string& name, std::uint64_t base, clock::time_point now) {

@@ -22,23 +22,19 @@ public:
         std::uint64_t version{};
         saved_record record;
     };
-    /// Between which two moments the store's clock is.
-    struct estimate {
-        clock::time_point least;
-        clock::time_point most;
-    };
 
     static constexpr std::size_t most_names = 4096;
     static constexpr std::size_t most_holds = 256;
     /// An estimate is good for as long as the two clocks cannot have drifted far apart.
-    static constexpr std::chrono::seconds longest_estimate{10};
+    static constexpr std::chrono::seconds longest_estimate{15};
 
     [[nodiscard]] std::optional<entry> take(const std::string& name);
     void put(const std::string& name, entry seen);
 
     /// The store's clock showed `store_now` between `sent` and `received` by ours.
     void see_clock(clock::time_point store_now, clock::time_point sent, clock::time_point received);
-    [[nodiscard]] std::optional<estimate> store_clock(clock::time_point now) const;
+    /// What it shows at least, and not much more. Nothing if it was not seen lately.
+    [[nodiscard]] std::optional<clock::time_point> store_clock(clock::time_point now) const;
 
     /// A write that replaces the version `base` of a record may still take effect, for as long as the
     /// record has this version.

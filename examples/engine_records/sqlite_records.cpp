@@ -17,7 +17,8 @@ using outcome = record_reply::outcome;
 // Names and records are bytes. Versions rise with the clock, so a name that was removed never has an
 // old one again.
 constexpr const char* setup =
-    "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; CREATE TABLE IF NOT EXISTS record("
+    "PRAGMA busy_timeout=10000; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; CREATE TABLE IF "
+    "NOT EXISTS record("
     "name BLOB PRIMARY KEY, version INT NOT NULL, bytes BLOB NOT NULL, needed_until INT NOT NULL)";
 constexpr const char* select = "SELECT version, bytes FROM record WHERE name = ?1";
 constexpr const char* insert =
@@ -37,51 +38,46 @@ std::chrono::microseconds now() {
 }
 
 /// A statement for one use, with the values of its parameters.
-class statement {
-public:
+struct statement {
     statement(sqlite3* database, const char* text, const auto&... values) {
         sqlite3_stmt* made{};
         sqlite3_prepare_v2(database, text, -1, &made, nullptr);
-        statement_.reset(made);
+        handle.reset(made);
         int place = 0;
         (bind(++place, values), ...);
     }
     /// Whether there is a row; otherwise `result` says why not.
-    bool step() { return (result = sqlite3_step(statement_.get())) == SQLITE_ROW; }
-    [[nodiscard]] std::uint64_t number(int column) const {
-        return static_cast<std::uint64_t>(sqlite3_column_int64(statement_.get(), column));
+    bool step() { return (result = sqlite3_step(handle.get())) == SQLITE_ROW; }
+    std::uint64_t number(int column) {
+        return std::uint64_t(sqlite3_column_int64(handle.get(), column));
     }
-    [[nodiscard]] std::string bytes(int column) const {
-        const auto* data = static_cast<const char*>(sqlite3_column_blob(statement_.get(), column));
-        return {data, static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column))};
+    std::string bytes(int column) {
+        const auto* data = static_cast<const char*>(sqlite3_column_blob(handle.get(), column));
+        return {data, std::size_t(sqlite3_column_bytes(handle.get(), column))};
     }
-    int result{SQLITE_OK};
-
-private:
     void bind(int place, const std::string& bytes) {
-        const auto size = static_cast<int>(bytes.size());
-        sqlite3_bind_blob(statement_.get(), place, bytes.data(), size, SQLITE_STATIC);
+        sqlite3_bind_blob(handle.get(), place, bytes.data(), int(bytes.size()), SQLITE_STATIC);
     }
     void bind(int place, std::uint64_t number) {
-        sqlite3_bind_int64(statement_.get(), place, static_cast<std::int64_t>(number));
+        sqlite3_bind_int64(handle.get(), place, std::int64_t(number));
     }
+    void bind(int place, std::chrono::microseconds time) { bind(place, std::uint64_t(time.count())); }
 
-    std::unique_ptr<sqlite3_stmt, decltype(&sqlite3_finalize)> statement_{nullptr, sqlite3_finalize};
+    std::unique_ptr<sqlite3_stmt, decltype(&sqlite3_finalize)> handle{nullptr, sqlite3_finalize};
+    int result{};
 };
 
 class sqlite_records final : public record_store, public record_listing {
 public:
     explicit sqlite_records(std::string_view path) : address_{"sqlite-records:" + std::string{path}} {
-        sqlite3_open(std::string{path}.c_str(), &database_);
-        sqlite3_busy_timeout(database_, 10'000);
-        if (sqlite3_exec(database_, setup, nullptr, nullptr, nullptr) != SQLITE_OK) {
-            const std::string reason = sqlite3_errmsg(database_);
-            sqlite3_close(database_);
-            holdfast::failure{errc::bad_configuration, reason}.raise(address_);
+        sqlite3* opened{};
+        sqlite3_open(std::string{path}.c_str(), &opened);
+        database_.reset(opened);
+        if (sqlite3_exec(opened, setup, nullptr, nullptr, nullptr) != SQLITE_OK) {
+            holdfast::failure{errc::bad_configuration, sqlite3_errmsg(opened)}.raise(address_);
         }
+        statement{opened, remove_old, now()}.step();
     }
-    ~sqlite_records() override { sqlite3_close(database_); }
-
     const guarantees& promises() const noexcept override { return promises_; }
     const std::string& address() const noexcept override { return address_; }
     record_listing* listing() noexcept override { return this; }
@@ -90,15 +86,11 @@ public:
         const auto lock = prepare(deadline);
         return look(name, outcome::done);
     }
-
     record_reply replace(const record_change& change, clock::time_point deadline) override {
         const auto lock = prepare(deadline);
-        if (++replaced_ % 1000 == 0) {
-            statement{database_, remove_old, std::uint64_t(now().count())}.step();
-        }
-        statement write{database_,     change.version == 0 ? insert : update,
-                        change.name,   std::uint64_t(now().count()),
-                        change.bytes,  std::uint64_t(change.needed_until.count()),
+        statement write{database_.get(), change.version == 0 ? insert : update,
+                        change.name,     now(),
+                        change.bytes,    change.needed_until,
                         change.version};
         if (!write.step()) {
             return write.result == SQLITE_DONE ? look(change.name, outcome::conflict) : failed(write);
@@ -109,12 +101,11 @@ public:
         }
         return {outcome::done, {version, {}}, now(), {}};
     }
-
     page scan(const std::string& prefix, const std::string& after, std::size_t limit,
               clock::time_point deadline) override {
         const auto lock = prepare(deadline);
         page found{{}, now(), {}};
-        statement rows{database_, select_page, prefix, after, std::uint64_t{limit}};
+        statement rows{database_.get(), select_page, prefix, after, std::uint64_t{limit}};
         while (rows.step()) {
             found.entries.push_back({rows.bytes(2), {rows.number(0), rows.bytes(1)}});
         }
@@ -124,7 +115,7 @@ public:
 
 private:
     record_reply look(const std::string& name, outcome result) {
-        statement row{database_, select, name};
+        statement row{database_.get(), select, name};
         if (row.step()) {
             return {result, {row.number(0), row.bytes(1)}, now(), {}};
         }
@@ -132,14 +123,14 @@ private:
     }
     /// SQLite changes nothing when it is busy. Of everything else we do not know.
     record_reply failed(const statement& asked) {
-        const bool busy = asked.result == SQLITE_BUSY || asked.result == SQLITE_LOCKED;
-        const auto code = busy ? errc::store_unavailable : errc::outcome_unknown;
-        return {outcome::failed, {}, {}, {code, sqlite3_errmsg(database_)}};
+        const auto code = asked.result == SQLITE_BUSY ? errc::store_unavailable : errc::outcome_unknown;
+        return {outcome::failed, {}, {}, {code, sqlite3_errmsg(database_.get())}};
     }
     std::unique_lock<std::mutex> prepare(clock::time_point deadline) {
         std::unique_lock lock{mutex_};
         const std::chrono::duration<double, std::milli> left = deadline - clock::now();
-        sqlite3_busy_timeout(database_, static_cast<int>(std::clamp(left.count(), 0.0, 60'000.0)));
+        sqlite3_busy_timeout(database_.get(),
+                             static_cast<int>(std::clamp(left.count(), 0.0, 60'000.0)));
         return lock;
     }
 
@@ -149,8 +140,7 @@ private:
                                .tokens = fencing::strict,
                                .minimum_ttl = std::chrono::milliseconds{20}};
     std::mutex mutex_;  // of the connection
-    sqlite3* database_{};
-    std::uint64_t replaced_{};
+    std::unique_ptr<sqlite3, decltype(&sqlite3_close)> database_{nullptr, sqlite3_close};
 };
 
 }  // namespace

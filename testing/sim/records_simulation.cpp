@@ -119,6 +119,16 @@ public:
         return record;
     }
 
+    /// Until when, in true time, the store keeps the hold.
+    [[nodiscard]] clock::time_point end_of(const std::string& name, const owner_id& owner) {
+        for (const auto& one : show(name).holds) {
+            if (one.owner == owner) {
+                return clock_.truth_at(one.expires - offset_);
+            }
+        }
+        return {};
+    }
+
 private:
     struct entry {
         stored_record stored;
@@ -415,6 +425,9 @@ private:
         if (until <= now()) {
             release();
             return;
+        }
+        if (shelf_.end_of(name_, owner_) < clock_.truth_at(until)) {
+            referee_.violated("a client is sure of more than the store has granted");
         }
         referee_.holds(name_, owner_,
                        {mode_, mode_ == claim_mode::permit ? permits_ : 0, clock_.truth_at(until)},

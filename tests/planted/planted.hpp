@@ -47,8 +47,8 @@ enum class bug : std::uint8_t {
     joint_rollback_forgets_one,    ///< the last of those taken is not given back
     joint_rollback_cancelled,      ///< a caller that gave up does not give back either
     joint_refusal_not_told,        ///< one is taken here: those asked for with it never hear of it
-    records_others_end_early,      ///< others' holds end at the latest that the store's time may be
-    records_short_lease_not_told,  ///< a lease from a guess of the store's time counts in full
+    records_others_end_early,      ///< the store's time is taken for later than it is
+    records_short_lease_not_told,  ///< a lease that the store ends sooner counts in full
     records_gone_from_memory,      ///< "busy" and "gone" are said without asking the store
     records_doubt_forgotten,       ///< a write that was not answered is not thought of again
     records_silence_means_done,    ///< a write that was not answered counts as done

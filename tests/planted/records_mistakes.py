@@ -11,18 +11,11 @@ RULES = "engines/records/rules.cpp"
 TABLE = table("planted.hpp", "core::planted(core::bug::NAME)", [
     # The machine.
     mistake(
-        EXCHANGE,
-        "    drop_ended(next_, store_clock->least);\n",
-        "    drop_ended(next_, core::planted(core::bug::records_others_end_early) ? store_clock->most\n"
-        "                                                                         : store_clock->least);\n",
+        "engines/records/known_records.cpp",
+        "    const auto since = now - clock_->received;\n",
+        "    const auto since =\n"
+        "        now - (core::planted(core::bug::records_others_end_early) ? clock_->sent : clock_->received);\n",
         "records_others_end_early"),
-    mistake(
-        EXCHANGE,
-        "std::chrono::ceil<microseconds>(store_clock->most);\n",
-        "std::chrono::ceil<microseconds>(\n"
-        "        core::planted(core::bug::records_short_lease_not_told) ? store_clock->least\n"
-        "                                                               : store_clock->most);\n",
-        "records_short_lease_not_told"),
     mistake(
         EXCHANGE,
         "    if (!confirmed_) {\n"

@@ -166,9 +166,14 @@ TEST_F(script, a_lease_never_ends_in_the_store_before_its_holder_thinks_so) {
     ASSERT_EQ(machine.start(now_), action::replace);
     const auto record = records::decode(machine.change().bytes);
     ASSERT_TRUE(record);
+    const auto expires = record->holds.at(0).expires;
     const auto store_at_asking = clock::time_point{store_start} + (asked_at - start);
-    EXPECT_GE(record->holds.at(0).expires, store_at_asking + 10s);
-    EXPECT_LE(record->holds.at(0).expires, store_at_asking + 10s + 50ms);
+    EXPECT_LE(expires, store_at_asking + 10s);
+    EXPECT_GE(expires, store_at_asking + 10s - 20ms);
+    ASSERT_EQ(write(machine), action::finish);
+    const auto ttl = machine.shortened_ttl(expires, 10s, asked_at);
+    EXPECT_GT(ttl, 9900ms);
+    EXPECT_LE(store_at_asking + ttl, expires);
 }
 
 TEST_F(script, a_stores_clock_that_jumped_ahead_shortens_the_lease_that_is_reported) {
