@@ -15,8 +15,8 @@ MUTANTS = [
         "    // The clock is read with the write lock in hand: waiting for it must "
         "not eat into the lease, nor\n"
         "    // let an expired hold look alive.\n"
-        "    const auto now = clock::now();",
-        "    const auto now = clock::now();\n"
+        "    const records::moment at{clock::now(), std::chrono::system_clock::now()};",
+        "    const records::moment at{clock::now(), std::chrono::system_clock::now()};\n"
         "    transaction change{database_};",
         "Waiting for the write lock does not let an expired hold look alive.",
         "holdfast_engine_tests "
@@ -32,17 +32,15 @@ MUTANTS = [
         "HOLDFAST_TEST_STORE=local holdfast_contract_tests "
         "*a_renewal_after_expiry_does_not_bring_the_lease_back"),
     mutant(
-        "engines/local/store_connection.cpp",
-        "const fencing_token first = std::max(fencing_token{*last_token_ + 1}, "
-        "floor);",
-        "const fencing_token first = std::max(fencing_token{*last_token_ + 1}, "
-        "std::min(floor, fencing_token{}));",
+        "engines/records/rules.cpp",
+        "std::max(fencing_token{last_token + 1}, request.token_floor);",
+        "fencing_token{last_token + 1};",
         "A grant's token is not below the floor that was asked for.",
         "HOLDFAST_TEST_STORE=local holdfast_contract_tests "
         "*a_grant_starts_no_lower_than_the_floor_asked_for"),
     mutant(
-        "engines/local/store_connection.cpp",
-        "            move_counter_to(mine.first_token.value + mine.token_count - 1);\n",
+        "engines/records/rules.cpp",
+        "            last_token = std::max(last_token, own.first_token.value + own.token_count - 1);\n",
         "",
         "A token that a floor has raised is not given out again.",
         "HOLDFAST_TEST_STORE=local holdfast_contract_tests "

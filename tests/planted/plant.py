@@ -5,8 +5,8 @@ usage: plant.py ROOT --list        names the files that have mistakes
        plant.py ROOT --check       checks that every mistake can be planted
        plant.py ROOT DIRECTORY     checks, and writes the copies: DIRECTORY/src/core/renewal.cpp, …
 
-The tables are core_mistakes.py and records_mistakes.py (for the simulator) and waiting_mistakes.py (for the model
-checker).
+The tables are core_mistakes.py and records_mistakes.py (for the simulator) and waiting_mistakes.py
+(for the model checker).
 """
 
 import pathlib
@@ -59,7 +59,8 @@ def problems_of_names(root):
     bugs = set(re.findall(r"^\s*(\w+),", body, re.M)) - {"none"}
     simulated = "\n".join(path.read_text() for path in sorted((root / "testing/sim").glob("*.cpp")))
     in_tables = {row.name for table in SIMULATED for row in table.mistakes}
-    for name in sorted(bugs - in_tables - set(re.findall(r"planted\((?:core::)?bug::(\w+)", simulated))):
+    in_simulator = set(re.findall(r"planted\((?:core::)?bug::(\w+)", simulated))
+    for name in sorted(bugs - in_tables - in_simulator):
         yield f"planted.hpp: {name}: nothing makes this mistake"
     for name in sorted(in_tables - bugs):
         yield f"planted.hpp: {name}: the simulator does not know this mistake"

@@ -14,7 +14,8 @@ TABLE = table("planted.hpp", "core::planted(core::bug::NAME)", [
         "engines/records/known_records.cpp",
         "    const auto since = now - clock_->received;\n",
         "    const auto since =\n"
-        "        now - (core::planted(core::bug::records_others_end_early) ? clock_->sent : clock_->received);\n",
+        "        now -\n"
+        "        (core::planted(core::bug::records_others_end_early) ? clock_->sent : clock_->received);\n",
         "records_others_end_early"),
     mistake(
         EXCHANGE,
@@ -70,8 +71,9 @@ TABLE = table("planted.hpp", "core::planted(core::bug::NAME)", [
     mistake(
         EXCHANGE,
         "        end = std::max(end, one.expires);\n",
-        "        end = core::planted(core::bug::records_removed_while_held) ? end - remembered\n"
-        "                                                                    : std::max(end, one.expires);\n",
+        "        end = core::planted(core::bug::records_removed_while_held)\n"
+        "                  ? end - remembered\n"
+        "                  : std::max(end, one.expires);\n",
         "records_removed_while_held"),
     mistake(
         EXCHANGE,
@@ -92,13 +94,16 @@ TABLE = table("planted.hpp", "core::planted(core::bug::NAME)", [
     mistake(
         RULES,
         "        return !same_owner || one.lingering;\n",
-        "        return (!same_owner && !(held && core::planted(core::bug::records_upgrade_among_others))) ||\n"
-        "               one.lingering;\n",
+        "        if (held && core::planted(core::bug::records_upgrade_among_others)) {\n"
+        "            return false;\n"
+        "        }\n"
+        "        return !same_owner || one.lingering;\n",
         "records_upgrade_among_others"),
     mistake(
         RULES,
         "        if (made.next == action::upgrade) {\n",
-        "        if (made.next == action::upgrade && !core::planted(core::bug::records_upgrade_keeps_token)) {\n",
+        "        if (made.next == action::upgrade &&\n"
+        "            !core::planted(core::bug::records_upgrade_keeps_token)) {\n",
         "records_upgrade_keeps_token"),
     mistake(
         RULES,
@@ -109,7 +114,8 @@ TABLE = table("planted.hpp", "core::planted(core::bug::NAME)", [
     mistake(
         RULES,
         "        holds.erase(own);\n",
-        "        holds.erase(core::planted(core::bug::records_release_takes_the_first) ? holds.begin() : own);\n",
+        "        const bool first = core::planted(core::bug::records_release_takes_the_first);\n"
+        "        holds.erase(first ? holds.begin() : own);\n",
         "records_release_takes_the_first"),
     mistake(
         RULES,
