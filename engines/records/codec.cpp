@@ -96,7 +96,9 @@ public:
         return value;
     }
     [[nodiscard]] std::string text(std::size_t longest) {
-        const auto size = number_up_to(std::min(longest, rest_.size()));
+        std::size_t size = number_up_to(longest);
+        require(size <= rest_.size());
+        size = sound_ ? size : 0;
         std::string value{rest_.substr(0, size)};
         rest_.remove_prefix(size);
         return value;

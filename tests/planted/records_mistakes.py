@@ -13,9 +13,8 @@ TABLE = table("planted.hpp", "core::planted(core::bug::NAME)", [
     mistake(
         "engines/records/known_records.cpp",
         "    const auto since = now - clock_->received;\n",
-        "    const auto since =\n"
-        "        now -\n"
-        "        (core::planted(core::bug::records_others_end_early) ? clock_->sent : clock_->received);\n",
+        "    const bool early = core::planted(core::bug::records_others_end_early);\n"
+        "    const auto since = now - (early ? clock_->sent : clock_->received);\n",
         "records_others_end_early"),
     mistake(
         EXCHANGE,
