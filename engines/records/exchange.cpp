@@ -41,15 +41,16 @@ void seed_tokens(saved_record& record, clock::time_point now) {
 
 }  // namespace
 
-exchange::exchange(known_records& known, operation what, clock::time_point deadline,
+exchange::exchange(known_records& known, operation request, clock::time_point deadline,
                    std::uint64_t chance)
-    : known_{known}, what_{std::move(what)}, deadline_{deadline}, chance_{chance} {}
+    : known_{known}, request_{std::move(request)}, deadline_{deadline}, chance_{chance} {}
 
 exchange::action exchange::start(clock::time_point now) {
-    auto known = known_.take(what_.name);
+    auto known = known_.take(request_.name);
     const auto store_clock = known_.store_clock(now);
     asked_ = action::read;
-    if (what_.repetition == operation::kind::looks || !store_clock || known_.doubted(what_.name)) {
+    if (request_.repetition == operation::kind::looks || !store_clock ||
+        known_.doubted(request_.name)) {
         return asked_;
     }
     if (known) {
@@ -63,7 +64,7 @@ exchange::action exchange::start(clock::time_point now) {
     if (seen_.version == 0) {
         seed_tokens(next_, at);
     }
-    const verdict made = what_.rule(next_, {at, what_.wall});
+    const verdict made = request_.rule(next_, {at, request_.wall});
     // That somebody else has the lock, or that nothing is left, must be seen and not remembered.
     return made.changed ? write(made, at) : asked_;
 }
@@ -84,7 +85,7 @@ exchange::action exchange::on_reply(record_reply reply, clock::time_point sent,
     }
     if (wrote && reply.error.code == errc::outcome_unknown) {
         unanswered_edit_ = next_.edit;
-        known_.doubt(what_.name, change_.version, received);
+        known_.doubt(request_.name, change_.version, received);
     } else if (!unanswered_edit_) {
         if (reply.error.code == errc::outcome_unknown) {
             reply.error.code = errc::store_unavailable;  // nothing was to be changed
@@ -103,22 +104,22 @@ exchange::action exchange::on_pause_over(clock::time_point now) {
 
 exchange::action exchange::on_record(stored_record&& found, clock::time_point store_now,
                                      clock::time_point sent, clock::time_point now) {
-    if (const auto base = known_.doubted(what_.name); base && *base != found.version) {
-        known_.settle(what_.name);
+    if (const auto base = known_.doubted(request_.name); base && *base != found.version) {
+        known_.settle(request_.name);
     }
     seen_ = {found.version, {}};
     if (found.version != 0 && !found.bytes.empty()) {
         auto decoded = decode(found.bytes);
         if (!decoded) {
             return fail({errc::store_error,
-                         "the record of " + in_quotes(what_.name) +
+                         "the record of " + in_quotes(request_.name) +
                              " is damaged, or of a newer holdfast; remove it when nobody uses it"});
         }
         seen_.record = *std::move(decoded);
     }
     if (has_taken_effect()) {
         confirmed_ = {sent, store_now};
-        known_.put(what_.name, std::move(seen_));
+        known_.put(request_.name, std::move(seen_));
         return asked_ = action::finish;
     }
     return decide(store_now, now);
@@ -135,9 +136,9 @@ exchange::action exchange::decide(clock::time_point store_now, clock::time_point
     if (seen_.version == 0) {
         seed_tokens(next_, store_now);
     }
-    const bool looks = what_.repetition == operation::kind::looks;
-    const verdict made = what_.rule(next_, {store_now, what_.wall});
-    if (!looks && (made.changed || known_.doubted(what_.name))) {
+    const bool looks = request_.repetition == operation::kind::looks;
+    const verdict made = request_.rule(next_, {store_now, request_.wall});
+    if (!looks && (made.changed || known_.doubted(request_.name))) {
         const action next = write(made, store_now);
         if (conflicts_ < 2) {
             return next;
@@ -145,16 +146,16 @@ exchange::action exchange::decide(clock::time_point store_now, clock::time_point
         const auto longest = shortest_pause * (1U << std::min(conflicts_, 10U));
         return wait(std::min<clock::duration>(longest, longest_pause), now, next);
     }
-    if (unanswered_edit_ && what_.repetition == operation::kind::once) {
+    if (unanswered_edit_ && request_.repetition == operation::kind::once) {
         return give_up();
     }
-    known_.put(what_.name, std::move(seen_));
+    known_.put(request_.name, std::move(seen_));
     return asked_ = action::finish;
 }
 
 exchange::action exchange::write(const verdict& made, clock::time_point store_now) {
     next_.edit = random();
-    change_ = {.name = what_.name,
+    change_ = {.name = request_.name,
                .version = seen_.version,
                .bytes = encode(next_),
                .needed_until = last_end(next_, store_now) + remembered,
@@ -163,9 +164,9 @@ exchange::action exchange::write(const verdict& made, clock::time_point store_no
 }
 
 exchange::action exchange::on_written(const record_reply& reply, clock::time_point sent) {
-    known_.settle(what_.name);
+    known_.settle(request_.name);
     confirmed_ = {sent, to_time(reply.now)};
-    known_.put(what_.name, {reply.current.version, std::move(next_)});
+    known_.put(request_.name, {reply.current.version, std::move(next_)});
     return asked_ = action::finish;
 }
 

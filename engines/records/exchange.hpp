@@ -53,7 +53,7 @@ public:
     enum class action : std::uint8_t { read, replace, pause, finish };
 
     /// `chance`: random bits.
-    exchange(known_records& known, operation what, clock::time_point deadline, std::uint64_t chance);
+    exchange(known_records& known, operation request, clock::time_point deadline, std::uint64_t chance);
 
     [[nodiscard]] action start(clock::time_point now);
     /// The answer to `read` or `replace`.
@@ -61,7 +61,7 @@ public:
                                   clock::time_point received);
     [[nodiscard]] action on_pause_over(clock::time_point now);
 
-    [[nodiscard]] const std::string& name() const noexcept { return what_.name; }
+    [[nodiscard]] const std::string& name() const noexcept { return request_.name; }
     /// replace: with what.
     [[nodiscard]] const record_change& change() const noexcept { return change_; }
     /// pause: for how long.
@@ -81,7 +81,7 @@ private:
     };
 
     [[nodiscard]] action decide(clock::time_point store_now, clock::time_point now);
-    [[nodiscard]] action on_record(stored_record&& seen, clock::time_point store_now,
+    [[nodiscard]] action on_record(stored_record&& found, clock::time_point store_now,
                                    clock::time_point sent, clock::time_point now);
     [[nodiscard]] action on_written(const record_reply& reply, clock::time_point sent);
     [[nodiscard]] action write(const verdict& made, clock::time_point store_now);
@@ -92,7 +92,7 @@ private:
     [[nodiscard]] std::uint64_t random() noexcept;
 
     known_records& known_;
-    const operation what_;
+    const operation request_;
     const clock::time_point deadline_;
     std::uint64_t chance_;
     action asked_{action::read};

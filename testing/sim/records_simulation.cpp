@@ -46,29 +46,29 @@ public:
         clock::time_point until;
     };
 
-    void violated(std::string what) {
+    void violated(std::string promise) {
         if (result.violation.empty()) {
-            result.violation = std::move(what);
+            result.violation = std::move(promise);
         }
     }
-    void holds(const std::string& name, const owner_id& owner, const valid_hold& what,
+    void holds(const std::string& name, const owner_id& owner, const valid_hold& sure,
                clock::time_point now) {
-        std::uint32_t taken = what.permits;
+        std::uint32_t taken = sure.permits;
         for (const auto& [other, theirs] : valid_[name]) {
             if (other == owner || theirs.until <= now) {
                 continue;
             }
             taken += theirs.permits;
             const bool shares =
-                what.mode != claim_mode::exclusive && theirs.mode != claim_mode::exclusive;
+                sure.mode != claim_mode::exclusive && theirs.mode != claim_mode::exclusive;
             if (!shares) {
                 violated("two clients are sure of \"" + name + "\", one of them exclusively");
             }
         }
-        if (what.mode == claim_mode::permit && taken > permit_limit) {
+        if (sure.mode == claim_mode::permit && taken > permit_limit) {
             violated("clients are sure of " + std::to_string(taken) + " permits");
         }
-        valid_[name][owner] = what;
+        valid_[name][owner] = sure;
     }
     [[nodiscard]] clock::time_point sure_until(const std::string& name, const owner_id& owner) {
         const auto found = valid_[name].find(owner);
@@ -232,14 +232,14 @@ public:
     };
 
     record_user(quorum_stage& stage, records_referee& referee, record_shelf& shelf,
-                const network_quality& network, const terms& what, std::uint64_t number)
+                const network_quality& network, const terms& agreed, std::uint64_t number)
         : stage_{stage},
           referee_{referee},
           shelf_{shelf},
           network_{network},
-          terms_{what},
+          terms_{agreed},
           clock_{(stage.fraction() * 2 - 1) * usual_rate},
-          rounds_left_{what.rounds},
+          rounds_left_{agreed.rounds},
           client_{1, number + 1, 0} {}
 
     void start() {
@@ -267,8 +267,8 @@ private:
 
     // One request, as the engine performs it.
 
-    void perform(operation what, next_step done) {
-        machine_.emplace(*known_, std::move(what), now() + 5 * patience, stage_.pick(1U << 31U));
+    void perform(operation request, next_step done) {
+        machine_.emplace(*known_, std::move(request), now() + 5 * patience, stage_.pick(1U << 31U));
         done_ = std::move(done);
         go_on(machine_->start(now()));
     }
@@ -294,10 +294,10 @@ private:
     [[nodiscard]] bool loses() {
         return !network_.calm && network_quality::happens(stage_, network_.lost_one_in);
     }
-    void send(action what) {
+    void send(action request) {
         const auto number = ++asked_;
         const auto sent = now();
-        const bool writes = what == action::replace;
+        const bool writes = request == action::replace;
         if (!network_.calm && network_quality::happens(stage_, network_.refused_one_in)) {
             pause(1ms, [this, number, sent] {
                 receive(number, sent, {.error = {errc::store_unavailable, "refused"}});
@@ -409,10 +409,9 @@ private:
             trust();
             return;
         }
-        if (converts) {
+        const bool gives_up = converts || stage_.one_in(12);
+        if (gives_up) {
             release();
-        } else if (stage_.one_in(12)) {
-            release();  // gives up
         } else {
             pause(stage_.between(20ms, 60ms), [this] { acquire(); });
         }
@@ -475,9 +474,9 @@ private:
             release();
         }
     }
-    void expect_lost(const std::string& who) {
+    void expect_lost(const std::string& request) {
         if (stage_.now() < sure_until_) {
-            referee_.violated(who + " was told that a hold is gone which its client is sure of");
+            referee_.violated(request + " was told that a hold is gone which its client is sure of");
         }
     }
 

@@ -33,9 +33,9 @@ TABLE = table("planted.hpp", "core::planted(core::bug::NAME)", [
         "records_gone_from_memory"),
     mistake(
         EXCHANGE,
-        "        known_.doubt(what_.name, change_.version, received);\n",
+        "        known_.doubt(request_.name, change_.version, received);\n",
         "        if (!core::planted(core::bug::records_doubt_forgotten)) {\n"
-        "            known_.doubt(what_.name, change_.version, received);\n"
+        "            known_.doubt(request_.name, change_.version, received);\n"
         "        }\n",
         "records_doubt_forgotten"),
     mistake(
@@ -63,8 +63,8 @@ TABLE = table("planted.hpp", "core::planted(core::bug::NAME)", [
         "records_conflict_overwritten"),
     mistake(
         EXCHANGE,
-        "    if (unanswered_edit_ && what_.repetition == operation::kind::once) {\n",
-        "    if (unanswered_edit_ && what_.repetition == operation::kind::once &&\n"
+        "    if (unanswered_edit_ && request_.repetition == operation::kind::once) {\n",
+        "    if (unanswered_edit_ && request_.repetition == operation::kind::once &&\n"
         "        !core::planted(core::bug::records_second_release_believed)) {\n",
         "records_second_release_believed"),
     mistake(
