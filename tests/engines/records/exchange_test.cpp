@@ -2,7 +2,7 @@
 
 #include <support.hpp>
 
-namespace holdfast::engines::test {
+namespace holdfast::engines::test::exchanges {
 
 namespace {
 
@@ -287,4 +287,4 @@ TEST_F(script, tokens_of_a_new_record_start_at_the_stores_time) {
 
 }  // namespace
 
-}  // namespace holdfast::engines::test
+}  // namespace holdfast::engines::test::exchanges
