@@ -14,8 +14,8 @@
 #include <holdfast/clock.hpp>
 #include <holdfast/ordered_nodes.hpp>
 
-/// The recipe of locks over ordered nodes, as a machine without clock, thread or I/O: its inputs are the
-/// client's calls, the store's answers and the time, its output is a list of actions.
+/// The recipe of locks over ordered nodes, as a machine without clock, thread or I/O: its inputs are
+/// the client's calls, the store's answers and the time, its output is a list of actions.
 namespace holdfast::engines::nodes {
 
 using call_id = std::uint64_t;
@@ -88,10 +88,9 @@ struct tell_hint {
 };
 struct tell_holds_changed {};
 
-using action =
-    std::variant<send_open, send_keep_alive, send_close, send_create, send_read, send_remove,
-                 start_watch, stop_watch, answer_acquire, answer_renew, answer_release, tell_turn,
-                 tell_hint, tell_holds_changed>;
+using action = std::variant<send_open, send_keep_alive, send_close, send_create, send_read, send_remove,
+                            start_watch, stop_watch, answer_acquire, answer_renew, answer_release,
+                            tell_turn, tell_hint, tell_holds_changed>;
 using actions = std::vector<action>;
 
 struct recipe_settings {
@@ -110,7 +109,12 @@ struct recipe_settings {
 
 /// What the queue says of a node in it.
 struct standing {
-    enum class verdict : std::uint8_t { missing, granted, blocked, wrong_kind } result{verdict::missing};
+    enum class verdict : std::uint8_t {
+        missing,
+        granted,
+        blocked,
+        wrong_kind
+    } result{verdict::missing};
     /// blocked: the nodes on which it depends. When one of them is gone, it may be its turn.
     std::vector<std::string> blockers;
 };
@@ -224,9 +228,13 @@ private:
         std::vector<std::string> labels;
         /// Until then, creations that were not answered may still take effect.
         clock::time_point doubt_until{};
+        /// As it is held.
+        claim_mode mode{claim_mode::exclusive};
         fencing_token token;
         std::uint32_t token_count{1};
         bool was_held{};
+        /// Converting: the node that takes the place of the others is being created.
+        bool replacing{};
         /// Held, in line, doubtful: it ends then, unless it is asked for again.
         clock::time_point expires;
         clock::time_point wakes{clock::time_point::max()};
@@ -249,12 +257,15 @@ private:
 
     struct session_record {
         session_id id{};
-        /// As it was asked for.
+        /// As it was asked for, and as it was granted.
         std::chrono::milliseconds ttl{};
+        std::chrono::milliseconds granted{};
         bool open{};
         /// An open or a keep-alive is under way, since then.
         bool asking{};
         clock::time_point sent_at;
+        /// When the last one left that was answered.
+        clock::time_point confirmed_at;
         clock::time_point valid_until;
         clock::time_point next_keep_alive{clock::time_point::max()};
         clock::time_point used_at;
@@ -297,7 +308,9 @@ private:
     void perform_backlog(const std::string& name, clock::time_point now);
     void refuse(const waiting_call& call, const failure& why);
     void answer(claim& who, const acquire_reply& reply);
+    void answer(claim& who, const release_reply& reply);
     void fail(claim& who, const failure& why);
+    void answer_granted(claim& who, clock::time_point now);
     void settle_renewals(clock::time_point now);
     [[nodiscard]] bool settle(renewal& call, clock::time_point now);
     void fail_renewals(session_key session, const failure& why);
@@ -309,15 +322,18 @@ private:
     [[nodiscard]] claim& add_claim(const waiting_call& call, clock::time_point now);
     void prepare(claim& who, clock::time_point now);
     void begin(claim& who, clock::time_point now);
-    void create(claim& who, claim_mode mode, session_key session, clock::time_point now);
+    void create(claim& who, claim_mode mode, session_key session, bool only_if_empty,
+                clock::time_point now);
     void send_creation(claim& who, session_key session, bool only_if_empty, clock::time_point now);
     void read(claim& who, clock::time_point now);
     void on_creation_failed(claim& who, const failure& why, clock::time_point now);
+    void on_reading_failed(claim& who, const failure& why, clock::time_point now);
     void look_before(claim& who, const std::vector<queue_node>& queue, clock::time_point now);
     void look(claim& who, const std::vector<queue_node>& queue, clock::time_point now);
     void grant(claim& who, clock::time_point now);
     void stand_in_line(claim& who, std::vector<std::string> blockers, clock::time_point now);
     void watch_blockers(claim& who, std::vector<std::string> blockers);
+    void stop_watching(claim& who);
     void verify_hold(claim& who, const std::vector<queue_node>& queue, clock::time_point now);
     void look_before_conversion(claim& who, const std::vector<queue_node>& queue,
                                 clock::time_point now);
@@ -330,7 +346,7 @@ private:
     void look_for_forgotten(claim& who, const std::vector<queue_node>& queue, clock::time_point now);
     void left(claim& who, clock::time_point now);
     void retry_later(claim& who, clock::time_point now);
-    void lose(claim& who);
+    void lose(claim& who, const failure& why, clock::time_point now);
     void detach(const claim& who);
     void forget(claim_id id);
     void enter(claim& who, state next);
@@ -348,16 +364,17 @@ private:
     void close(std::uint64_t key, closing_session& session, clock::time_point now);
     void expire(clock::time_point now);
     [[nodiscard]] bool fresh(const session_record& session, clock::time_point now) const;
-    [[nodiscard]] std::chrono::milliseconds ttl_left(const claim& who, std::chrono::milliseconds ttl,
-                                                     clock::time_point since) const;
+    [[nodiscard]] std::optional<std::chrono::milliseconds> granted_ttl(const claim& who,
+                                                                       std::chrono::milliseconds ttl,
+                                                                       clock::time_point since) const;
 
     void update_watch(const std::string& name);
     void tidy(const std::string& name);
     [[nodiscard]] actions finish(clock::time_point now);
     [[nodiscard]] request_id ask_for(std::uint64_t subject);
     template <class Action>
-    void emit(Action action) {
-        actions_.emplace_back(std::move(action));
+    void emit(Action wanted) {
+        actions_.emplace_back(std::move(wanted));
     }
 
     const std::string client_;
@@ -375,8 +392,10 @@ private:
     std::map<watch_id, claim_id> claim_watches_;
     std::map<watch_id, std::string> name_watches_;
     std::set<std::pair<clock::time_point, claim_id>> timers_;
-    /// Names whose backlog may go on.
+    /// Names with a backlog, and those whose backlog may go on.
+    std::set<std::string> delayed_;
     std::vector<std::string> ready_;
+    bool holds_changed_{};
     bool shut_down_{};
     actions actions_;
 };

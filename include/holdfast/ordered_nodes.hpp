@@ -64,10 +64,11 @@ struct create_request {
 
 struct create_reply {
     std::optional<queue_node> created;
-    /// The queue after that, in any order, if the store tells in the same step: always when the node was
-    /// not created. Nodes behind the new one may be left out.
+    /// The queue after that, in any order, if the store tells in the same step: always when the node
+    /// was not created. Nodes behind the new one may be left out.
     std::optional<std::vector<queue_node>> queue;
-    /// `errc::lost`: the session is over. `errc::outcome_unknown`: the node may be there, or come later.
+    /// `errc::lost`: the session is over. `errc::outcome_unknown`: the node may be there, or come
+    /// later.
     failure error{};
 };
 
@@ -93,13 +94,14 @@ struct node_events {
 
 /// A store with sessions and ordered nodes, as the recipe sees it.
 ///
-/// Thread safety: all functions may be called from any thread at any time. Completions run exactly once,
-/// no later than the call's deadline, on any thread, possibly before the call returns, never with a
-/// mutex of the store's locked. Requests of one client take effect in the order in which they were made,
-/// as long as the connection lasts. The destructor completes what is pending with `errc::shut_down` and
-/// returns when no callback is running.
+/// Thread safety: all functions may be called from any thread at any time. Completions run exactly
+/// once, no later than the call's deadline, on any thread, possibly before the call returns, never with
+/// a mutex of the store's locked. Requests of one client take effect in the order in which they were
+/// made, as long as the connection lasts. The destructor completes what is pending with
+/// `errc::shut_down` and returns when no callback is running.
 ///
-/// Failure: `store_unavailable` means that nothing was changed, `outcome_unknown` that it may have been.
+/// Failure: `store_unavailable` means that nothing was changed, `outcome_unknown` that it may have
+/// been.
 class node_store {
 public:
     virtual ~node_store() = default;
@@ -108,8 +110,8 @@ public:
     [[nodiscard]] virtual const guarantees& promises() const noexcept = 0;
     [[nodiscard]] virtual const std::string& address() const noexcept = 0;
     [[nodiscard]] virtual std::string store_identity() const { return address(); }
-    /// How many fencing tokens a node stands for. A node's tokens begin at `token * tokens_per_node`, so
-    /// programs that hand a lock over between their threads need more than one.
+    /// How many fencing tokens a node stands for. A node's tokens begin at `token * tokens_per_node`,
+    /// so programs that hand a lock over between their threads need more than one.
     [[nodiscard]] virtual std::uint64_t tokens_per_node() const noexcept { return 1; }
     virtual void attach(node_events events) = 0;
 
@@ -126,8 +128,7 @@ public:
     /// this client's earlier requests have done.
     virtual void read(std::string name, std::string label, call how, completion<queue_reply> done) = 0;
     /// Removes this very node: never another one that has its id by now.
-    virtual void remove(std::string name, queue_node node, call how,
-                        completion<remove_reply> done) = 0;
+    virtual void remove(std::string name, queue_node node, call how, completion<remove_reply> done) = 0;
 
     /// Calls `changed`, never from inside `watch`, when one of the nodes is gone, also if it was gone
     /// before, and whenever news may have been missed (a new connection, compaction). It may be called
