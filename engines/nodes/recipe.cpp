@@ -85,14 +85,14 @@ standing judge(const std::vector<queue_node>& queue, const queue_node& node,
     switch (node.claim.mode) {
         case claim_mode::exclusive:
             if (!ahead.empty()) {
-                return {standing::verdict::blocked, {ahead.back()->id}};
+                return {standing::verdict::blocked, {*ahead.back()}};
             }
             break;
         case claim_mode::shared: {
             const auto writer = std::find_if(ahead.rbegin(), ahead.rend(),
                                              [](const auto* other) { return is_writer(*other); });
             if (writer != ahead.rend()) {
-                return {standing::verdict::blocked, {(*writer)->id}};
+                return {standing::verdict::blocked, {**writer}};
             }
             break;
         }
@@ -101,7 +101,7 @@ standing judge(const std::vector<queue_node>& queue, const queue_node& node,
             standing result{standing::verdict::blocked, {}};
             for (const auto* other : ahead) {
                 taken += other->claim.permits;
-                result.blockers.push_back(other->id);
+                result.blockers.push_back(*other);
             }
             if (taken > node.claim.limit) {
                 return result;
@@ -721,7 +721,7 @@ void recipe::answer_granted(claim& who, clock::time_point now) {
                               .ttl = *ttl});
 }
 
-void recipe::stand_in_line(claim& who, std::vector<std::string> blockers, clock::time_point now) {
+void recipe::stand_in_line(claim& who, std::vector<queue_node> blockers, clock::time_point now) {
     enter(who, state::in_line);
     who.expires = std::max(who.asked_at + who.terms.ttl, now);
     wake(who, who.expires);
@@ -732,8 +732,11 @@ void recipe::stand_in_line(claim& who, std::vector<std::string> blockers, clock:
     }
 }
 
-void recipe::watch_blockers(claim& who, std::vector<std::string> blockers) {
-    if (who.watch != 0 && who.blockers == blockers) {
+void recipe::watch_blockers(claim& who, std::vector<queue_node> blockers) {
+    const bool same =
+        std::equal(blockers.begin(), blockers.end(), who.blockers.begin(), who.blockers.end(),
+                   [](const auto& one, const auto& other) { return one.place == other.place; });
+    if (who.watch != 0 && same) {
         return;
     }
     stop_watching(who);

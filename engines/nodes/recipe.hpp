@@ -58,7 +58,7 @@ struct send_remove {
 struct start_watch {
     watch_id id{};
     std::string name;
-    std::vector<std::string> nodes;
+    std::vector<queue_node> nodes;
 };
 struct stop_watch {
     watch_id id{};
@@ -116,7 +116,7 @@ struct standing {
         wrong_kind
     } result{verdict::missing};
     /// blocked: the nodes on which it depends. When one of them is gone, it may be its turn.
-    std::vector<std::string> blockers;
+    std::vector<queue_node> blockers;
 };
 
 /// `mine` are the nodes of the claim itself, which are never in its way. The first one counts.
@@ -240,7 +240,7 @@ private:
         clock::time_point wakes{clock::time_point::max()};
         clock::duration pause{};
         watch_id watch{};
-        std::vector<std::string> blockers;
+        std::vector<queue_node> blockers;
         /// The watch spoke while the queue was being read.
         bool changed{};
         clock::time_point read_at;
@@ -331,8 +331,8 @@ private:
     void look_before(claim& who, const std::vector<queue_node>& queue, clock::time_point now);
     void look(claim& who, const std::vector<queue_node>& queue, clock::time_point now);
     void grant(claim& who, clock::time_point now);
-    void stand_in_line(claim& who, std::vector<std::string> blockers, clock::time_point now);
-    void watch_blockers(claim& who, std::vector<std::string> blockers);
+    void stand_in_line(claim& who, std::vector<queue_node> blockers, clock::time_point now);
+    void watch_blockers(claim& who, std::vector<queue_node> blockers);
     void stop_watching(claim& who);
     void verify_hold(claim& who, const std::vector<queue_node>& queue, clock::time_point now);
     void look_before_conversion(claim& who, const std::vector<queue_node>& queue,

@@ -132,7 +132,7 @@ public:
         done({});
     }
 
-    std::unique_ptr<subscription> watch(std::string name, std::vector<std::string>,
+    std::unique_ptr<subscription> watch(std::string name, std::vector<queue_node>,
                                         std::function<void()> changed) override {
         struct subscribed final : subscription {
             ~subscribed() override {

@@ -132,10 +132,10 @@ public:
 
     /// Calls `changed`, never from inside `watch`, when one of the nodes is gone, also if it was gone
     /// before, and whenever news may have been missed (a new connection, compaction). It may be called
-    /// without reason. Without ids: when any node of the queue is gone, and once as soon as news flow.
+    /// without reason. Without nodes: when any node of the queue is gone, and once as soon as news flow.
     /// The watch may be destroyed from inside `changed`; a last call may still come after that.
     [[nodiscard]] virtual std::unique_ptr<subscription> watch(std::string name,
-                                                              std::vector<std::string> ids,
+                                                              std::vector<queue_node> nodes,
                                                               std::function<void()> changed) = 0;
 };
 
