@@ -868,6 +868,9 @@ void recipe::remove_surplus(claim& who, clock::time_point now) {
 
 void recipe::start_linger(claim& who, milliseconds linger, clock::time_point now) {
     enter(who, state::lingering);
+    if (const auto earlier = sessions_.find(who.linger_session); earlier != sessions_.end()) {
+        earlier->second.claims.erase(who.id);  // what it made there ends with it
+    }
     who.linger_session = make_session(linger, now);
     auto& session = sessions_.at(who.linger_session);
     session.ends_at = now + linger;

@@ -45,7 +45,7 @@ void nodes_referee::check_tokens(const belief& one) {
 
 void nodes_referee::check_others(const belief& one) {
     std::uint32_t taken = one.permits;
-    for (const auto& [key, other] : beliefs_) {
+    for (const auto& [number, other] : beliefs_) {
         if (other.name != one.name || other.revoked || stage_.now() >= other.valid_until) {
             continue;
         }
@@ -118,8 +118,6 @@ struct nodes_client::user {
     nodes_referee::key believes{};
     claim_mode holds{};
 };
-
-using phase = std::uint8_t;
 
 nodes_client::nodes_client(quorum_stage& stage, nodes_referee& referee, nodes_server& server,
                            bool& server_is_up, const nodes_weather& weather, const nodes_terms& terms,
@@ -473,9 +471,10 @@ void nodes_client::end_round(user& who) {
 void nodes_client::begin_round(user& who) {
     ++who.epoch;
     const auto kind = stage_.pick(4);
-    who.wants = {.ttl = terms_.ttl / (stage_.one_in(5) ? 2 : 1),
-                 .token_count = 1 + stage_.pick(12),
-                 .kind = stage_.one_in(3) ? lock_kind::fair_mutex : lock_kind::mutex};
+    who.wants = {};
+    who.wants.ttl = terms_.ttl / (stage_.one_in(5) ? 2 : 1);
+    who.wants.token_count = 1 + stage_.pick(12);
+    who.wants.kind = stage_.one_in(3) ? lock_kind::fair_mutex : lock_kind::mutex;
     who.wants.owner = {number_, life_, ++last_owner_};
     if (kind < 2) {
         who.wants.name = "mutex";

@@ -118,15 +118,15 @@ bool nodes_server::has(const std::string& name, const queue_node& node) const {
 }
 
 void nodes_server::restart() {
-    for (auto& [id, session] : sessions_) {
-        session.ends = stage_.now() + session.ttl;
-        stage_.after(session.ttl, [this, id = id] { expire(id); });
+    for (auto& [id, one] : sessions_) {
+        one.ends = stage_.now() + one.ttl;
+        stage_.after(one.ttl, [this, id = id] { expire(id); });
     }
 }
 
 std::vector<session_id> nodes_server::sessions() const {
     std::vector<session_id> all;
-    for (const auto& [id, session] : sessions_) {
+    for (const auto& [id, one] : sessions_) {
         all.push_back(id);
     }
     return all;
