@@ -821,27 +821,27 @@ void recipe::convert(claim& who, const std::vector<queue_node>& queue, clock::ti
         fail(who, {errc::outcome_unknown, "the new node is gone"});
         return;
     }
-    auto fresh_node = *found;
-    fresh_node.token = found->token != 0 ? found->token : who.nodes.back().token;
+    auto new_node = *found;
+    new_node.token = found->token != 0 ? found->token : who.nodes.back().token;
     const bool upgrade = who.terms.mode == claim_mode::exclusive;
-    const bool hindered = upgrade ? somebody_between(queue, who.labels, 0, fresh_node.place, anybody)
+    const bool hindered = upgrade ? somebody_between(queue, who.labels, 0, new_node.place, anybody)
                                   : somebody_between(queue, who.labels, who.nodes.front().place,
-                                                     fresh_node.place, is_writer);
+                                                     new_node.place, is_writer);
     who.nodes.pop_back();
     std::erase_if(who.nodes, [](const queue_node& node) { return node.id.empty(); });
     if (hindered) {
         // Writers wait behind the old node, which keeps them out until it is released. A reader's share
         // is then as strong as the lock was.
-        who.surplus = {fresh_node};
+        who.surplus = {new_node};
     } else {
-        who.surplus = std::exchange(who.nodes, {fresh_node});
+        who.surplus = std::exchange(who.nodes, {new_node});
     }
     if (upgrade && hindered) {
         who.verdict = busy();
     } else {
         who.mode = who.terms.mode;
         if (upgrade) {
-            who.token = {fresh_node.token * settings_.tokens_per_node};
+            who.token = {new_node.token * settings_.tokens_per_node};
             who.token_count = static_cast<std::uint32_t>(
                 std::min<std::uint64_t>(who.terms.token_count, settings_.tokens_per_node));
         }

@@ -5,7 +5,8 @@ usage: plant.py ROOT --list        names the files that have mistakes
        plant.py ROOT --check       checks that every mistake can be planted
        plant.py ROOT DIRECTORY     checks, and writes the copies: DIRECTORY/src/core/renewal.cpp, …
 
-The tables are core_mistakes.py (for the simulator) and waiting_mistakes.py (for the model checker).
+The tables are core_mistakes.py and nodes_mistakes.py (for the simulator), and waiting_mistakes.py (for the model
+checker).
 """
 
 import pathlib
@@ -13,9 +14,10 @@ import re
 import sys
 
 import core_mistakes
+import nodes_mistakes
 import waiting_mistakes
 
-TABLES = [core_mistakes.TABLE, waiting_mistakes.TABLE]
+TABLES = [core_mistakes.TABLE, waiting_mistakes.TABLE, nodes_mistakes.TABLE]
 
 
 def files_of(tables):
@@ -54,7 +56,7 @@ def problems_of_names(tables, root):
     body = re.search(r"enum class bug [^{]*\{(.*?)\};", header, re.S).group(1)
     bugs = set(re.findall(r"^\s*(\w+),", body, re.M)) - {"none"}
     simulated = "\n".join(path.read_text() for path in sorted((root / "testing/sim").glob("*.cpp")))
-    in_core = {row.name for row in tables[0].mistakes}
+    in_core = {row.name for table in [tables[0], *tables[2:]] for row in table.mistakes}
     for name in sorted(bugs - in_core - set(re.findall(r"planted\((?:core::)?bug::(\w+)", simulated))):
         yield f"core_mistakes.py: {name}: nothing makes this mistake"
     for name in sorted(in_core - bugs):

@@ -43,9 +43,35 @@ enum class bug : std::uint8_t {
     joint_rollback_forgets_one,   ///< the last of those taken is not given back
     joint_rollback_cancelled,     ///< a caller that gave up does not give back either
     joint_refusal_not_told,       ///< one is taken here: those asked for with it never hear of it
+    nodes_validity_from_receipt,  ///< a session counts from the answer to its keep-alive
+    nodes_granted_ttl_ignored,    ///< a hold counts for the ttl asked for, its session for less
+    nodes_unanswered_keep_alive_counts,   ///< a keep-alive without an answer extends the session
+    nodes_own_node_not_read,              ///< nobody ahead means granted, though the own node is gone
+    nodes_writer_passes_readers,          ///< only the node next to a writer counts if it is a writer's
+    nodes_reader_asks_its_neighbour,      ///< a reader looks at the node next to it only
+    nodes_permits_watch_one,              ///< a waiter for permits watches one of those ahead
+    nodes_news_while_reading_dropped,     ///< news that come while the queue is read are forgotten
+    nodes_name_not_watched_again,         ///< news of a name stop after a claim was in line
+    nodes_turn_from_now,                  ///< a turn's ttl counts from the turn
+    nodes_unanswered_creation_forgotten,  ///< a creation without an answer counts as not done
+    nodes_late_creation_kept,             ///< what such a creation makes later is not removed
+    nodes_removal_assumed,                ///< a removal without an answer counts as done
+    nodes_lapsed_hold_stays,       ///< a hold whose ttl is over keeps its node while the session lives
+    nodes_waiter_leaves_its_node,  ///< a waiter that gives up leaves its node in the queue
+    nodes_upgrade_passes_others,   ///< a reader becomes a writer while others are ahead
+    nodes_upgrade_keeps_token,     ///< a reader that becomes a writer keeps its token
+    nodes_downgrade_lets_a_writer_in,  ///< a writer becomes a reader behind another writer
+    nodes_linger_behind_others,        ///< a linger behind waiters does not keep them out
 };
 
 /// Whether this mistake is switched on (`testing::sim::planted_bug`).
 [[nodiscard]] bool planted(bug which) noexcept;
 
 }  // namespace holdfast::core
+
+namespace holdfast::engines {
+
+using core::bug;
+using core::planted;
+
+}  // namespace holdfast::engines
