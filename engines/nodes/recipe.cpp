@@ -1002,7 +1002,7 @@ void recipe::lose(claim& who, const failure& why, clock::time_point now) {
     }
     fail(who, why);
     stop_watching(who);
-    if (who.nodes.size() > 1) {
+    if (who.nodes.size() > 1 || now < who.doubt_until) {
         leave(who, now);
     } else {
         forget(who.id);

@@ -102,7 +102,7 @@ private:
 
     void strike() {
         auto& client = *clients_[stage_.pick(static_cast<std::uint32_t>(clients_.size()))];
-        switch (stage_.pick(5)) {
+        switch (stage_.pick(6)) {
             case 0:
                 client.pause(stage_.between(1ms, terms_.ttl * 3 / 2));
                 break;
@@ -121,6 +121,9 @@ private:
                 break;
             case 3:
                 client.break_watches();
+                break;
+            case 4:
+                remove_waiter();
                 break;
             default:
                 revoke();
@@ -142,6 +145,16 @@ private:
                     return;
                 }
             }
+        }
+    }
+
+    /// Nobody is told of it.
+    void remove_waiter() {
+        const auto queue = server_.queues().find("mutex");
+        if (queue != server_.queues().end() && queue->second.size() > 1) {
+            const auto behind = 1 + stage_.pick(static_cast<std::uint32_t>(queue->second.size() - 1));
+            const auto victim = queue->second[behind];
+            server_.remove("mutex", victim);
         }
     }
 

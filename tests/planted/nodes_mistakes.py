@@ -50,12 +50,15 @@ TABLE = table("planted.hpp", "planted(bug::NAME)", [
         "nodes_reader_asks_its_neighbour"),
     mistake(
         RECIPE,
-        "                result.blockers.push_back(*other);\n",
-        "                if (planted(bug::nodes_permits_watch_one)) {\n"
-        "                    result.blockers.clear();\n"
-        "                }\n"
-        "                result.blockers.push_back(*other);\n",
-        "nodes_permits_watch_one"),
+        "std::uint64_t taken = node.claim.permits;",
+        "std::uint64_t taken = planted(bug::nodes_permits_overdrawn) ? 0 : node.claim.permits;",
+        "nodes_permits_overdrawn"),
+    mistake(
+        RECIPE,
+        "    if (who.nodes.size() > 1 || now < who.doubt_until) {\n",
+        "    if (who.nodes.size() > 1 ||\n"
+        "        (now < who.doubt_until && !planted(bug::nodes_lost_hold_not_swept))) {\n",
+        "nodes_lost_hold_not_swept"),
     mistake(
         RECIPE,
         "        if (who.request != 0) {\n            who.changed = true;\n",

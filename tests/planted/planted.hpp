@@ -49,7 +49,8 @@ enum class bug : std::uint8_t {
     nodes_own_node_not_read,              ///< nobody ahead means granted, though the own node is gone
     nodes_writer_passes_readers,          ///< only the node next to a writer counts if it is a writer's
     nodes_reader_asks_its_neighbour,      ///< a reader looks at the node next to it only
-    nodes_permits_watch_one,              ///< a waiter for permits watches one of those ahead
+    nodes_permits_overdrawn,              ///< the permits that are asked for do not count themselves
+    nodes_lost_hold_not_swept,            ///< a late creation outlives a hold that an operator ended
     nodes_news_while_reading_dropped,     ///< news that come while the queue is read are forgotten
     nodes_name_not_watched_again,         ///< news of a name stop after a claim was in line
     nodes_turn_from_now,                  ///< a turn's ttl counts from the turn
