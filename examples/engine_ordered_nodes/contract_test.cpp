@@ -1,6 +1,6 @@
 #include <holdfast/testing/engine_contract.hpp>
 
-#include "engine.hpp"
+#include "tree_store.hpp"
 
 namespace {
 

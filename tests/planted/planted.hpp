@@ -69,10 +69,3 @@ enum class bug : std::uint8_t {
 [[nodiscard]] bool planted(bug which) noexcept;
 
 }  // namespace holdfast::core
-
-namespace holdfast::engines {
-
-using core::bug;
-using core::planted;
-
-}  // namespace holdfast::engines

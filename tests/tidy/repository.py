@@ -211,6 +211,7 @@ def public_names(header):
 EXPLAINED = [
     ("include/holdfast/detail/", None),
     ("include/holdfast/engine.hpp", "docs/engines.md"),
+    ("include/holdfast/ordered_nodes.hpp", "docs/engines.md"),
     ("include/holdfast/guard/", "docs/guards"),
     ("include/holdfast/quorum.hpp", ("docs/api.md", "docs/quorum.md")),
     ("include/holdfast/", "docs/api.md"),

@@ -1,19 +1,18 @@
-// An engine over a store with sessions and ordered nodes. The store is a tree inside this process,
-// where others have the client library of etcd or ZooKeeper; `make_node_engine` does the rest.
-#include "engine.hpp"
-
-#include <holdfast/ordered_nodes.hpp>
+// A store with sessions and ordered nodes. It is a tree inside this process, where others have the
+// client library of etcd or ZooKeeper. `make_node_engine` does the rest.
+#include "tree_store.hpp"
 
 #include <condition_variable>
+#include <holdfast/ordered_nodes.hpp>
 #include <map>
 #include <mutex>
 #include <set>
 #include <thread>
 
-namespace {
-
 using namespace holdfast::engines;
 using holdfast::clock;
+
+namespace {
 
 /// The server. Its thread ends sessions that are not kept alive, and tells of nodes that are gone.
 struct tree {
@@ -26,7 +25,7 @@ struct tree {
         std::function<void()> changed;
     };
     std::mutex mutex;
-    std::condition_variable changed;
+    std::condition_variable wake;
     std::map<session_id, session> sessions;
     std::map<std::string, std::vector<queue_node>> queues;
     std::uint64_t revision{};
@@ -35,11 +34,21 @@ struct tree {
     std::mutex telling;
     std::jthread thread{[this](const std::stop_token& stop) { work(stop); }};
 
+    /// One request, in one step.
+    template <class Work>
+    auto perform(const Work& request) {
+        const std::lock_guard lock{mutex};
+        end_sessions();
+        return request();
+    }
     void remove_if(const std::string& name, const std::function<bool(const queue_node&)>& matches) {
         if (std::erase_if(queues[name], matches) > 0) {
-            news.insert(name);
-            changed.notify_all();
+            tell(name);
         }
+    }
+    void tell(const std::string& name) {
+        news.insert(name);
+        wake.notify_all();
     }
     void end_sessions() {
         std::erase_if(sessions, [](const auto& each) { return clock::now() >= each.second.ends; });
@@ -53,7 +62,7 @@ struct tree {
             const std::lock_guard one_round{telling};
             {
                 std::unique_lock lock{mutex};
-                changed.wait_for(lock, std::chrono::milliseconds{5}, [&] { return !news.empty(); });
+                wake.wait_for(lock, std::chrono::milliseconds{5}, [&] { return !news.empty(); });
                 end_sessions();
                 std::copy_if(watches.begin(), watches.end(), std::back_inserter(told),
                              [&](const auto& each) { return news.contains(each->name); });
@@ -64,6 +73,22 @@ struct tree {
             }
         }
     }
+};
+
+struct tree_watch final : subscription {
+    tree_watch(std::shared_ptr<tree> where, tree::watch what)
+        : server{std::move(where)}, self{std::make_shared<tree::watch>(std::move(what))} {
+        server->perform([&] {
+            server->watches.insert(self);
+            server->tell(self->name);  // it is in place
+        });
+    }
+    ~tree_watch() override {
+        server->perform([&] { server->watches.erase(self); });
+    }
+    bool active() const noexcept override { return true; }
+    const std::shared_ptr<tree> server;
+    const std::shared_ptr<tree::watch> self;
 };
 
 class tree_store final : public node_store {
@@ -78,79 +103,53 @@ public:
     void attach(node_events) override {}  // nobody else removes nodes; keep_alive tells the rest
 
     void open_session(std::chrono::milliseconds ttl, call, completion<session_reply> done) override {
-        std::unique_lock lock{server_->mutex};
-        const auto id = ++server_->revision;
-        server_->sessions[id] = {ttl, clock::now() + ttl};
-        lock.unlock();
-        done({.session = id, .ttl = ttl});
+        done(server_->perform([&] {
+            server_->sessions[++server_->revision] = {ttl, clock::now() + ttl};
+            return session_reply{.session = server_->revision, .ttl = ttl};
+        }));
     }
     void keep_alive(session_id id, call, completion<session_reply> done) override {
-        session_reply reply{.error = {holdfast::errc::lost, "the session is over"}};
-        std::unique_lock lock{server_->mutex};
-        server_->end_sessions();
-        if (const auto found = server_->sessions.find(id); found != server_->sessions.end()) {
+        done(server_->perform([&] {
+            const auto found = server_->sessions.find(id);
+            if (found == server_->sessions.end()) {
+                return session_reply{.error = {holdfast::errc::lost, "the session is over"}};
+            }
             found->second.ends = clock::now() + found->second.ttl;
-            reply = {.session = id, .ttl = found->second.ttl};
-        }
-        lock.unlock();
-        done(std::move(reply));
+            return session_reply{.session = id, .ttl = found->second.ttl};
+        }));
     }
     void close_session(session_id id, call, completion<remove_reply> done) override {
-        std::unique_lock lock{server_->mutex};
-        server_->sessions.erase(id);
-        server_->end_sessions();
-        lock.unlock();
+        server_->perform([&] { server_->sessions.erase(id); });
         done({});
     }
-    void create(create_request request, call, completion<create_reply> done) override {
-        create_reply reply;
-        std::unique_lock lock{server_->mutex};
-        server_->end_sessions();
-        auto& queue = server_->queues[request.name];
-        if (!server_->sessions.contains(request.session)) {
-            reply.error = {holdfast::errc::lost, "the session is over"};
-        } else if (queue.empty() || !request.only_if_empty) {
-            const auto place = ++server_->revision;
-            reply.created = {std::to_string(place), place, place, request.session, request.claim};
-            queue.push_back(*reply.created);
-        }
-        reply.queue = queue;
-        lock.unlock();
-        done(std::move(reply));
+    void create(create_request asked, call, completion<create_reply> done) override {
+        done(server_->perform([&] {
+            auto& queue = server_->queues[asked.name];
+            if (!server_->sessions.contains(asked.session)) {
+                return create_reply{.error = {holdfast::errc::lost, "the session is over"}};
+            }
+            create_reply reply;
+            if (queue.empty() || !asked.only_if_empty) {
+                const auto place = ++server_->revision;
+                reply.created = {std::to_string(place), place, place, asked.session, asked.claim};
+                queue.push_back(*reply.created);
+            }
+            reply.queue = queue;
+            return reply;
+        }));
     }
     void read(std::string name, std::string, call, completion<queue_reply> done) override {
-        std::unique_lock lock{server_->mutex};
-        server_->end_sessions();
-        queue_reply reply{.queue = server_->queues[name]};
-        lock.unlock();
-        done(std::move(reply));
+        done(server_->perform([&] { return queue_reply{.queue = server_->queues[name]}; }));
     }
     void remove(std::string name, queue_node node, call, completion<remove_reply> done) override {
-        std::unique_lock lock{server_->mutex};
-        server_->remove_if(name, [&](const auto& each) { return each.place == node.place; });
-        lock.unlock();
+        server_->perform([&] {
+            server_->remove_if(name, [&](const auto& each) { return each.place == node.place; });
+        });
         done({});
     }
-
     std::unique_ptr<subscription> watch(std::string name, std::vector<queue_node>,
                                         std::function<void()> changed) override {
-        struct subscribed final : subscription {
-            ~subscribed() override {
-                const std::lock_guard lock{server->mutex};
-                server->watches.erase(self);
-            }
-            bool active() const noexcept override { return true; }
-            std::shared_ptr<tree> server;
-            std::shared_ptr<tree::watch> self;
-        };
-        auto result = std::make_unique<subscribed>();
-        result->server = server_;
-        result->self = std::make_shared<tree::watch>(tree::watch{name, std::move(changed)});
-        const std::lock_guard lock{server_->mutex};
-        server_->watches.insert(result->self);
-        server_->news.insert(name);  // the first news: it is in place
-        server_->changed.notify_all();
-        return result;
+        return std::make_unique<tree_watch>(server_, tree::watch{std::move(name), std::move(changed)});
     }
 
 private:
@@ -168,8 +167,7 @@ private:
 }  // namespace
 
 void register_tree() {
-    register_engine(
-        "tree", [server = std::make_shared<tree>()](std::string_view, const client_identity& identity) {
-            return make_node_engine(std::make_unique<tree_store>(server), identity);
-        });
+    register_engine("tree", [server = std::make_shared<tree>()](std::string_view, const auto& who) {
+        return make_node_engine(std::make_unique<tree_store>(server), who);
+    });
 }
