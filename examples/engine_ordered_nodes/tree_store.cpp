@@ -1,13 +1,14 @@
-// A store with sessions and ordered nodes. It is a tree inside this process, where others have the
-// client library of etcd or ZooKeeper. `make_node_engine` does the rest.
+// An engine for a store with sessions and ordered nodes. The store is a tree inside this process, where
+// others have the client library of etcd or ZooKeeper. `make_node_engine` does the rest.
 #include "tree_store.hpp"
 
-#include <condition_variable>
-#include <holdfast/ordered_nodes.hpp>
-#include <map>
+#include <chrono>
+#include <memory>
 #include <mutex>
-#include <set>
-#include <thread>
+#include <string>
+#include <vector>
+
+#include "tree.hpp"
 
 using namespace holdfast::engines;
 using holdfast::clock;

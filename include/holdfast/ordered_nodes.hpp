@@ -63,10 +63,10 @@ struct create_request {
 };
 
 struct create_reply {
-    std::optional<queue_node> created;
+    std::optional<queue_node> created{};
     /// The queue after that, in any order, if the store tells in the same step: always when the node
     /// was not created. Nodes behind the new one may be left out.
-    std::optional<std::vector<queue_node>> queue;
+    std::optional<std::vector<queue_node>> queue{};
     /// `errc::lost`: the session is over. `errc::outcome_unknown`: the node may be there, or come
     /// later.
     failure error{};
@@ -74,7 +74,7 @@ struct create_reply {
 
 struct queue_reply {
     /// In any order.
-    std::vector<queue_node> queue;
+    std::vector<queue_node> queue{};
     failure error{};
 };
 
@@ -132,8 +132,8 @@ public:
 
     /// Calls `changed`, never from inside `watch`, when one of the nodes is gone, also if it was gone
     /// before, and whenever news may have been missed (a new connection, compaction). It may be called
-    /// without reason. Without nodes: when any node of the queue is gone, and once as soon as news flow.
-    /// The watch may be destroyed from inside `changed`; a last call may still come after that.
+    /// without reason. Without nodes: when any node of the queue is gone, and once as soon as news
+    /// flow. The watch may be destroyed from inside `changed`; a last call may still come after that.
     [[nodiscard]] virtual std::unique_ptr<subscription> watch(std::string name,
                                                               std::vector<queue_node> nodes,
                                                               std::function<void()> changed) = 0;
