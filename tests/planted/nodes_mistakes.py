@@ -10,7 +10,8 @@ TABLE = table("planted.hpp", "core::planted(core::bug::NAME)", [
         RECIPE,
         "std::max(session.valid_until, session.sent_at + reply.ttl);",
         "std::max(session.valid_until,\n"
-        "        (core::planted(core::bug::nodes_validity_from_receipt) ? now : session.sent_at) + reply.ttl);",
+        "        (core::planted(core::bug::nodes_validity_from_receipt) ? now : "
+        "session.sent_at) + reply.ttl);",
         "nodes_validity_from_receipt"),
     mistake(
         RECIPE,
@@ -33,7 +34,8 @@ TABLE = table("planted.hpp", "core::planted(core::bug::NAME)", [
         RECIPE,
         "const auto* const found = find_node(queue, own.claim.label);",
         "const auto* const there = find_node(queue, own.claim.label);\n"
-        "    const bool trusts = core::planted(core::bug::nodes_own_node_not_read) && !own.id.empty();\n"
+        "    const bool trusts = core::planted(core::bug::nodes_own_node_not_read) && "
+        "!own.id.empty();\n"
         "    const auto* const found = there == nullptr && trusts ? &own : there;",
         "nodes_own_node_not_read"),
     mistake(
@@ -46,12 +48,14 @@ TABLE = table("planted.hpp", "core::planted(core::bug::NAME)", [
         RECIPE,
         "            if (writer != ahead.rend()) {\n",
         "            if (writer != ahead.rend() &&\n"
-        "                (!core::planted(core::bug::nodes_reader_asks_its_neighbour) || writer == ahead.rbegin())) {\n",
+        "                (!core::planted(core::bug::nodes_reader_asks_its_neighbour) || "
+        "writer == ahead.rbegin())) {\n",
         "nodes_reader_asks_its_neighbour"),
     mistake(
         RECIPE,
         "std::uint64_t taken = node.claim.permits;",
-        "std::uint64_t taken = core::planted(core::bug::nodes_permits_overdrawn) ? 0 : node.claim.permits;",
+        "std::uint64_t taken = core::planted(core::bug::nodes_permits_overdrawn) ? 0 : "
+        "node.claim.permits;",
         "nodes_permits_overdrawn"),
     mistake(
         RECIPE,
@@ -68,12 +72,14 @@ TABLE = table("planted.hpp", "core::planted(core::bug::NAME)", [
     mistake(
         RECIPE,
         "if (wanted && record.watch == 0) {",
-        "if (wanted && record.watch == 0 && !(core::planted(core::bug::nodes_name_not_watched_again) && record.hears)) {",
+        "if (wanted && record.watch == 0 && "
+        "!(core::planted(core::bug::nodes_name_not_watched_again) && record.hears)) {",
         "nodes_name_not_watched_again"),
     mistake(
         RECIPE,
         "                          .asked_at = who.asked_at,\n",
-        "                          .asked_at = core::planted(core::bug::nodes_turn_from_now) ? now : who.asked_at,\n",
+        "                          .asked_at = "
+        "core::planted(core::bug::nodes_turn_from_now) ? now : who.asked_at,\n",
         "nodes_turn_from_now"),
 
     # Leaving.
@@ -81,7 +87,8 @@ TABLE = table("planted.hpp", "core::planted(core::bug::NAME)", [
         RECIPE,
         "    const bool unknown = why.code == errc::outcome_unknown;\n",
         "    const bool unknown =\n"
-        "        why.code == errc::outcome_unknown && !core::planted(core::bug::nodes_unanswered_creation_forgotten);\n",
+        "        why.code == errc::outcome_unknown && "
+        "!core::planted(core::bug::nodes_unanswered_creation_forgotten);\n",
         "nodes_unanswered_creation_forgotten"),
     mistake(
         RECIPE,
@@ -103,7 +110,8 @@ TABLE = table("planted.hpp", "core::planted(core::bug::NAME)", [
         RECIPE,
         "void recipe::leave(claim& who, clock::time_point now) {\n",
         "void recipe::leave(claim& who, clock::time_point now) {\n"
-        "    if (who.now_in == state::in_line && core::planted(core::bug::nodes_waiter_leaves_its_node)) {\n"
+        "    if (who.now_in == state::in_line && "
+        "core::planted(core::bug::nodes_waiter_leaves_its_node)) {\n"
         "        who.nodes.clear();\n"
         "    }\n",
         "nodes_waiter_leaves_its_node"),
@@ -126,7 +134,8 @@ TABLE = table("planted.hpp", "core::planted(core::bug::NAME)", [
         RECIPE,
         "new_node.place, is_writer);",
         "new_node.place, is_writer) &&\n"
-        "                                         !core::planted(core::bug::nodes_downgrade_lets_a_writer_in);",
+        "                                         "
+        "!core::planted(core::bug::nodes_downgrade_lets_a_writer_in);",
         "nodes_downgrade_lets_a_writer_in"),
     mistake(
         RECIPE,
