@@ -104,7 +104,9 @@ TABLE = table("planted.hpp", "core::planted(core::bug::NAME)", [
     mistake(
         RECIPE,
         "} else if (now >= who.expires) {",
-        "} else if (now >= who.expires && !core::planted(core::bug::nodes_lapsed_hold_stays)) {",
+        "} else if (now >= who.expires && core::planted(core::bug::nodes_lapsed_hold_stays)) {\n"
+        "                who.expires = never;\n"
+        "            } else if (now >= who.expires) {",
         "nodes_lapsed_hold_stays"),
     mistake(
         RECIPE,
