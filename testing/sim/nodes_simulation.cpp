@@ -87,10 +87,7 @@ private:
 
     void plan_faults() {
         faults_end_ = stage_.now() + 4 * terms_.ttl;
-        stage_.at(faults_end_, [this] {
-            weather_ = {.calm = calm_};
-            ended_ = true;
-        });
+        stage_.at(faults_end_, [this] { weather_ = {.calm = calm_}; });
         if (calm_) {
             return;
         }
@@ -172,7 +169,6 @@ private:
     nodes_server server_;
     bool calm_{};
     bool up_{true};
-    bool ended_{};
     nodes_weather weather_;
     clock::time_point faults_end_;
     std::vector<std::unique_ptr<nodes_client>> clients_;
