@@ -87,6 +87,31 @@ const std::vector<std::string_view>& records_bug_names() {
     return names;
 }
 
+const std::vector<std::string_view>& nodes_bug_names() {
+    // In the order of `core::bug`, after those above.
+    static const std::vector<std::string_view> names{"nodes_validity_from_receipt",
+                                                     "nodes_granted_ttl_ignored",
+                                                     "nodes_unanswered_keep_alive_counts",
+                                                     "nodes_own_node_not_read",
+                                                     "nodes_writer_passes_readers",
+                                                     "nodes_reader_asks_its_neighbour",
+                                                     "nodes_permits_overdrawn",
+                                                     "nodes_lost_hold_not_swept",
+                                                     "nodes_news_while_reading_dropped",
+                                                     "nodes_name_not_watched_again",
+                                                     "nodes_turn_from_now",
+                                                     "nodes_unanswered_creation_forgotten",
+                                                     "nodes_late_creation_kept",
+                                                     "nodes_removal_assumed",
+                                                     "nodes_lapsed_hold_stays",
+                                                     "nodes_waiter_leaves_its_node",
+                                                     "nodes_upgrade_passes_others",
+                                                     "nodes_upgrade_keeps_token",
+                                                     "nodes_downgrade_lets_a_writer_in",
+                                                     "nodes_linger_behind_others"};
+    return names;
+}
+
 planted_bug::planted_bug(std::string_view name) {
     if (name.empty()) {
         return;
@@ -95,6 +120,7 @@ planted_bug::planted_bug(std::string_view name) {
     names.insert(names.end(), quorum_bug_names().begin(), quorum_bug_names().end());
     names.insert(names.end(), joint_bug_names().begin(), joint_bug_names().end());
     names.insert(names.end(), records_bug_names().begin(), records_bug_names().end());
+    names.insert(names.end(), nodes_bug_names().begin(), nodes_bug_names().end());
     const auto found = std::find(names.begin(), names.end(), name);
     if (found == names.end()) {
         throw std::invalid_argument{"no bug is called " + std::string{name}};

@@ -1,4 +1,4 @@
-"""Mistakes in the core and in the performer, which the simulator finds (tests/sim). planted.hpp says what each one is.
+"""Mistakes in the core and the performer, which the simulator finds (tests/sim).
 
 The `store_…` ones are mistakes of the simulated store, and are in testing/sim.
 """

@@ -5,8 +5,8 @@ usage: plant.py ROOT --list        names the files that have mistakes
        plant.py ROOT --check       checks that every mistake can be planted
        plant.py ROOT DIRECTORY     checks, and writes the copies: DIRECTORY/src/core/renewal.cpp, …
 
-The tables are core_mistakes.py and records_mistakes.py (for the simulator) and waiting_mistakes.py
-(for the model checker).
+The tables are core_mistakes.py, records_mistakes.py and nodes_mistakes.py (for the simulator) and
+waiting_mistakes.py (for the model checker).
 """
 
 import pathlib
@@ -14,10 +14,11 @@ import re
 import sys
 
 import core_mistakes
+import nodes_mistakes
 import records_mistakes
 import waiting_mistakes
 
-SIMULATED = [core_mistakes.TABLE, records_mistakes.TABLE]
+SIMULATED = [core_mistakes.TABLE, records_mistakes.TABLE, nodes_mistakes.TABLE]
 MODELLED = [waiting_mistakes.TABLE]
 TABLES = SIMULATED + MODELLED
 

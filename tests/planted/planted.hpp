@@ -54,15 +54,35 @@ enum class bug : std::uint8_t {
     records_silence_means_done,    ///< a write that was not answered counts as done
     records_edit_repeats,          ///< a record does not say which write made it
     records_conflict_overwritten,  ///< after a conflict, the same again over what is there
-    records_second_release_believed,  ///< "gone" after a release that was not answered
-    records_removed_while_held,       ///< the store may remove a record that is still needed
-    records_tokens_start_over,        ///< tokens of a record that was removed start from one
-    records_share_beside_exclusive,   ///< a share while another has it exclusively
-    records_upgrade_among_others,     ///< an upgrade while others share
-    records_upgrade_keeps_token,      ///< an upgrade without a new token
-    records_permit_too_many,          ///< one permit more than there are
-    records_release_takes_the_first,  ///< a release takes the first hold, whoever has it
-    records_latch_counts_twice,       ///< a latch request that is sent again counts again
+    records_second_release_believed,      ///< "gone" after a release that was not answered
+    records_removed_while_held,           ///< the store may remove a record that is still needed
+    records_tokens_start_over,            ///< tokens of a record that was removed start from one
+    records_share_beside_exclusive,       ///< a share while another has it exclusively
+    records_upgrade_among_others,         ///< an upgrade while others share
+    records_upgrade_keeps_token,          ///< an upgrade without a new token
+    records_permit_too_many,              ///< one permit more than there are
+    records_release_takes_the_first,      ///< a release takes the first hold, whoever has it
+    records_latch_counts_twice,           ///< a latch request that is sent again counts again
+    nodes_validity_from_receipt,          ///< a session counts from the answer to its keep-alive
+    nodes_granted_ttl_ignored,            ///< a hold counts for the ttl asked for, its session for less
+    nodes_unanswered_keep_alive_counts,   ///< a keep-alive without an answer extends the session
+    nodes_own_node_not_read,              ///< nobody ahead means granted, though the own node is gone
+    nodes_writer_passes_readers,          ///< only the node next to a writer counts if it is a writer's
+    nodes_reader_asks_its_neighbour,      ///< a reader looks at the node next to it only
+    nodes_permits_overdrawn,              ///< the permits that are asked for do not count themselves
+    nodes_lost_hold_not_swept,            ///< a late creation outlives a hold that an operator ended
+    nodes_news_while_reading_dropped,     ///< news that come while the queue is read are forgotten
+    nodes_name_not_watched_again,         ///< news of a name stop after a claim was in line
+    nodes_turn_from_now,                  ///< a turn's ttl counts from the turn
+    nodes_unanswered_creation_forgotten,  ///< a creation without an answer counts as not done
+    nodes_late_creation_kept,             ///< what such a creation makes later is not removed
+    nodes_removal_assumed,                ///< a removal without an answer counts as done
+    nodes_lapsed_hold_stays,       ///< a hold whose ttl is over keeps its node while the session lives
+    nodes_waiter_leaves_its_node,  ///< a waiter that gives up leaves its node in the queue
+    nodes_upgrade_passes_others,   ///< a reader becomes a writer while others are ahead
+    nodes_upgrade_keeps_token,     ///< a reader that becomes a writer keeps its token
+    nodes_downgrade_lets_a_writer_in,  ///< a writer becomes a reader behind another writer
+    nodes_linger_behind_others,        ///< a linger behind waiters does not keep them out
 };
 
 /// Whether this mistake is switched on (`testing::sim::planted_bug`).

@@ -212,6 +212,7 @@ EXPLAINED = [
     ("include/holdfast/detail/", None),
     ("include/holdfast/engine.hpp", "docs/engines.md"),
     ("include/holdfast/records.hpp", "docs/engines.md"),
+    ("include/holdfast/ordered_nodes.hpp", "docs/engines.md"),
     ("include/holdfast/guard/", "docs/guards"),
     ("include/holdfast/quorum.hpp", ("docs/api.md", "docs/quorum.md")),
     ("include/holdfast/", "docs/api.md"),

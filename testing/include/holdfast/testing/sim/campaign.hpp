@@ -34,6 +34,8 @@ struct campaign_result {
 [[nodiscard]] const std::vector<std::string_view>& joint_bug_names();
 /// Those that only a run over a store of records can show.
 [[nodiscard]] const std::vector<std::string_view>& records_bug_names();
+/// Those that only a run over ordered nodes can show.
+[[nodiscard]] const std::vector<std::string_view>& nodes_bug_names();
 
 /// Plants one for as long as it lives; only one at a time. An empty name plants none. An unknown name
 /// throws `std::invalid_argument`.
