@@ -428,7 +428,14 @@ using engine_factory =
 /// factory is refused with `errc::invalid_argument`.
 void register_engine(std::string scheme, engine_factory factory);
 
-/// Opens the store at `address`, with the registered and the built-in engines.
+/// Called with the name of one of holdfast's own engines ("redis") when an address needs it and it is not
+/// linked. Loads its library, or throws `std::system_error` with what to do. Any thread may call it.
+using engine_loader = void (*)(std::string_view name);
+
+/// For programs that learn at run time which engines they need. Others link them. Null: none is loaded.
+void load_engines_with(engine_loader load) noexcept;
+
+/// Opens the store at `address`, with the registered and the linked engines.
 [[nodiscard]] std::unique_ptr<engine> open(std::string_view address, const client_identity& identity);
 
 /// What can be said of an address without opening the store.
