@@ -32,6 +32,10 @@ function(holdfast_add_component name)
     list(TRANSFORM part_MODULES PREPEND PkgConfig::)
     target_link_libraries(${target} PUBLIC holdfast ${part_SCOPE} ${part_MODULES}
         PRIVATE $<BUILD_INTERFACE:holdfast_compiler>)
+    if(BUILD_SHARED_LIBS AND NOT HOLDFAST_SANITIZE)
+        # What the library does not export is noticed here, not by the application.
+        target_link_options(${target} PRIVATE LINKER:--no-undefined)
+    endif()
     set_property(GLOBAL APPEND PROPERTY HOLDFAST_COMPONENTS ${name})
     set_property(GLOBAL PROPERTY HOLDFAST_SCOPE_${name} ${part_SCOPE})
     set_property(GLOBAL PROPERTY HOLDFAST_PC_LIBS_${name} "-lholdfast_${name}")
@@ -95,6 +99,8 @@ function(holdfast_keep_engine name)
         target_link_libraries(${target} INTERFACE ${keep})
         set(pc_keep "${keep} -lholdfast_${name}")
     else()
+        # Its entries stay in the library's list of engines.
+        target_link_options(${target} PRIVATE LINKER:-z,nodelete)
         set(before "-Wl,--push-state,--no-as-needed")
         set(after "--pop-state")
         target_link_options(${target} INTERFACE

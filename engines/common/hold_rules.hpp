@@ -5,6 +5,7 @@
 #include <span>
 
 #include <holdfast/engine.hpp>
+#include <holdfast/export.hpp>
 
 /// Who may have what, given who has it now: the rules of `acquire_request` as pure functions, for the
 /// engines that read a name's holds, decide, and write in one step.
@@ -50,7 +51,7 @@ struct acquire_decision {
                                                        clock::time_point now) noexcept;
 
 /// The owner's loss in words, for an owner that `last` names; nothing for others.
-[[nodiscard]] failure loss_of(const owner_id& owner, const revocation_info* last);
+[[nodiscard]] HOLDFAST_EXPORT failure loss_of(const owner_id& owner, const revocation_info* last);
 
 [[nodiscard]] holder_info describe(const hold_record& hold, clock::time_point now);
 

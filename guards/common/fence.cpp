@@ -3,7 +3,7 @@
 
 #include <holdfast/guard/fence.hpp>
 
-namespace holdfast::guard {
+namespace holdfast::guard::inline v0 {
 
 namespace {
 
@@ -96,4 +96,4 @@ fencing_token fence::newest(std::string_view resource) {
     return {seen.row.empty() ? 0 : static_cast<std::uint64_t>(seen.number(0))};
 }
 
-}  // namespace holdfast::guard
+}  // namespace holdfast::guard::inline v0

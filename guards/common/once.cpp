@@ -8,7 +8,7 @@
 #include <holdfast/guard/once.hpp>
 #include <holdfast/owner.hpp>
 
-namespace holdfast::guard {
+namespace holdfast::guard::inline v0 {
 
 namespace {
 
@@ -254,4 +254,4 @@ std::size_t once::forget(std::size_t limit) {
     return database_.run(forget_, parameters).changed;
 }
 
-}  // namespace holdfast::guard
+}  // namespace holdfast::guard::inline v0

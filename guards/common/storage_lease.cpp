@@ -7,7 +7,7 @@
 #include <holdfast/error.hpp>
 #include <holdfast/guard/storage_lease.hpp>
 
-namespace holdfast::guard {
+namespace holdfast::guard::inline v0 {
 
 namespace {
 
@@ -167,4 +167,4 @@ contest storage_lease::advance(std::string_view key, lease_sequence seen) {
     return changed == 1 ? contest::won : contest::lost;
 }
 
-}  // namespace holdfast::guard
+}  // namespace holdfast::guard::inline v0

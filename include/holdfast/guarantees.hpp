@@ -6,7 +6,7 @@
 
 #include <holdfast/options.hpp>
 
-namespace holdfast::engines {
+namespace holdfast::engines::inline v0 {
 
 enum class fencing : std::uint8_t {
     none,
@@ -52,4 +52,4 @@ struct guarantees {
     std::chrono::milliseconds ttl_granularity{1};
 };
 
-}  // namespace holdfast::engines
+}  // namespace holdfast::engines::inline v0

@@ -9,7 +9,7 @@
 #include <holdfast/owner.hpp>
 #include <holdfast/token.hpp>
 
-namespace holdfast {
+namespace holdfast::inline v0 {
 
 enum class claim_mode : std::uint8_t { exclusive, shared, permit };
 
@@ -101,4 +101,4 @@ struct finding {
     bool may_forget{};
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::inline v0

@@ -17,7 +17,7 @@
 
 #include <holdfast/detail/keyed_lanes.hpp>
 
-namespace holdfast {
+namespace holdfast::inline v0 {
 
 /// Runs operations of one key one at a time, in the order they were submitted, and those of different
 /// keys in parallel on a fixed number of threads. In this process only: where all writes to a thing
@@ -234,4 +234,4 @@ private:
     detail::keyed_lanes lanes_;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::inline v0

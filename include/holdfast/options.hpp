@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-namespace holdfast {
+namespace holdfast::inline v0 {
 
 class observer;
 
@@ -80,4 +80,4 @@ struct client_options {
     std::chrono::milliseconds handover_time{50};
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::inline v0

@@ -3,7 +3,7 @@
 #include <compare>
 #include <cstdint>
 
-namespace holdfast {
+namespace holdfast::inline v0 {
 
 /// The fencing token of one hold. Every later hold of the same lock has a larger one, so a
 /// resource that remembers the largest token it has seen can refuse a holder that is late.
@@ -13,4 +13,4 @@ struct fencing_token {
     friend auto operator<=>(const fencing_token&, const fencing_token&) = default;
 };
 
-}  // namespace holdfast
+}  // namespace holdfast::inline v0

@@ -1,6 +1,6 @@
 #include <holdfast/error.hpp>
 
-namespace holdfast {
+namespace holdfast::inline v0 {
 
 namespace {
 
@@ -97,4 +97,4 @@ void failure::raise(const std::string& what) const {
     throw std::system_error{code, text};
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::inline v0

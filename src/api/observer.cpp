@@ -1,6 +1,6 @@
 #include <holdfast/observer.hpp>
 
-namespace holdfast {
+namespace holdfast::inline v0 {
 
 std::string_view to_string(event_kind kind) noexcept {
     switch (kind) {
@@ -30,4 +30,4 @@ std::string_view to_string(event_kind kind) noexcept {
     return "unknown";
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::inline v0

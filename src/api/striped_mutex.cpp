@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace holdfast {
+namespace holdfast::inline v0 {
 
 namespace {
 
@@ -68,4 +68,4 @@ multi_lock striped_mutex::all() const {
     return multi_lock{owner_, std::move(names), options_};
 }
 
-}  // namespace holdfast
+}  // namespace holdfast::inline v0

@@ -9,7 +9,7 @@
 #include <optional>
 #include <system_error>
 
-namespace holdfast::engines {
+namespace holdfast::engines::inline v0 {
 
 namespace {
 
@@ -186,4 +186,4 @@ address_summary summarise_address(std::string_view address) {
     }
 }
 
-}  // namespace holdfast::engines
+}  // namespace holdfast::engines::inline v0

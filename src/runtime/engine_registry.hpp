@@ -7,7 +7,7 @@
 
 /// Which engines there are: those of the library itself, those in libraries of their own, which add
 /// themselves when they are loaded, and those that the application registers.
-namespace holdfast::engines {
+namespace holdfast::engines::inline v0 {
 
 struct engine_entry {
     std::string_view scheme;
@@ -23,7 +23,7 @@ struct engine_module {
 };
 
 /// Before `main`, or when a library is loaded. Needs nothing that has to be constructed first.
-void add_engine_module(engine_module& added) noexcept;
+HOLDFAST_EXPORT void add_engine_module(engine_module& added) noexcept;
 
 /// An engine of holdfast's, whether or not it was built, and whether or not it is linked.
 struct known_engine {
@@ -37,4 +37,4 @@ struct known_engine {
 [[nodiscard]] std::span<const engine_entry> builtin_engines() noexcept;
 [[nodiscard]] std::span<const known_engine> known_engines() noexcept;
 
-}  // namespace holdfast::engines
+}  // namespace holdfast::engines::inline v0

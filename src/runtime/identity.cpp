@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <utility>
 
-namespace holdfast::engines {
+namespace holdfast::engines::inline v0 {
 
 namespace {
 
@@ -27,4 +27,4 @@ client_identity make_identity(std::string label) {
     return {owner_id::random_client(), {host_name(), getpid(), program_name(), std::move(label)}};
 }
 
-}  // namespace holdfast::engines
+}  // namespace holdfast::engines::inline v0

@@ -1,10 +1,11 @@
 #pragma once
 
+#include <holdfast/export.hpp>
 #include <holdfast/guard/database.hpp>
 
 struct st_mysql;
 
-namespace holdfast::guard {
+namespace holdfast::guard::inline v0 {
 
 /// A connection to MariaDB, 10.2 or newer, or MySQL, 8.0 or newer (`MYSQL*`), with InnoDB tables.
 ///
@@ -22,7 +23,7 @@ namespace holdfast::guard {
 ///
 /// After an error of any statement on the connection, `in_transaction` asks the server (`DO 0`):
 /// the client library does not know whether the error ended the transaction.
-class mysql_database final : public database {
+class HOLDFAST_EXPORT mysql_database final : public database {
 public:
     /// Throws `invalid_argument` for a null connection.
     explicit mysql_database(st_mysql* connection);
@@ -47,4 +48,4 @@ private:
     bool status_is_current_{true};
 };
 
-}  // namespace holdfast::guard
+}  // namespace holdfast::guard::inline v0
