@@ -18,6 +18,18 @@ function(holdfast_find_modules missing)
     set(${missing} "${${missing}}" PARENT_SCOPE)
 endfunction()
 
+# holdfast_limit_exports(TARGET): a shared library exports what is marked. What it needs of another one and the
+# other one does not export is noticed when it is linked, not by the application.
+function(holdfast_limit_exports target)
+    get_target_property(type ${target} TYPE)
+    if(type STREQUAL "SHARED_LIBRARY")
+        set(map ${PROJECT_SOURCE_DIR}/cmake/exports.map)
+        target_link_options(${target} PRIVATE LINKER:--version-script=${map}
+            $<$<NOT:$<BOOL:${HOLDFAST_SANITIZE}>>:LINKER:--no-undefined>)
+        set_target_properties(${target} PROPERTIES LINK_DEPENDS ${map})
+    endif()
+endfunction()
+
 # holdfast_add_component(NAME SOURCES… MODULES… SCOPE PUBLIC|PRIVATE): PUBLIC for client libraries whose
 # headers the component's users need.
 function(holdfast_add_component name)
@@ -32,10 +44,7 @@ function(holdfast_add_component name)
     list(TRANSFORM part_MODULES PREPEND PkgConfig::)
     target_link_libraries(${target} PUBLIC holdfast ${part_SCOPE} ${part_MODULES}
         PRIVATE $<BUILD_INTERFACE:holdfast_compiler>)
-    if(BUILD_SHARED_LIBS AND NOT HOLDFAST_SANITIZE)
-        # What the library does not export is noticed here, not by the application.
-        target_link_options(${target} PRIVATE LINKER:--no-undefined)
-    endif()
+    holdfast_limit_exports(${target})
     set_property(GLOBAL APPEND PROPERTY HOLDFAST_COMPONENTS ${name})
     set_property(GLOBAL PROPERTY HOLDFAST_SCOPE_${name} ${part_SCOPE})
     set_property(GLOBAL PROPERTY HOLDFAST_PC_LIBS_${name} "-lholdfast_${name}")

@@ -1,7 +1,7 @@
 """Compares what shared libraries export with the committed lists: exports.py [--renew] LIBRARY…
 
 The list of libholdfast_redis.so is exports/libholdfast_redis.txt beside this file. It has a line for each class and
-function of ours, without its members and parameters. Instances of the standard library's templates are left out.
+function, without members and parameters.
 """
 
 import re
@@ -42,9 +42,7 @@ def exported(library):
     # The name, the type, and two numbers; a demangled name has blanks in it.
     symbols = [line.rsplit(" ", 3)[0] for line in lines]
     symbols = [re.sub(r" [A-Za-z]$", "", symbol) for symbol in symbols]
-    # Templates of the standard library, also those over our types.
-    ours = {class_or_function(symbol) for symbol in symbols}
-    return sorted(name for name in ours if not name.startswith(("std::", "__gnu_cxx", "operator")))
+    return sorted({class_or_function(symbol) for symbol in symbols})
 
 
 def main(arguments):
