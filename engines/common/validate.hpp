@@ -21,12 +21,18 @@ inline constexpr std::uint32_t most_permits = 65'536;
 [[nodiscard]] HOLDFAST_EXPORT failure check_name(std::string_view name);
 /// Why a part of a name cannot be one: "is not UTF-8", "holds a control character". Empty when it can.
 [[nodiscard]] HOLDFAST_EXPORT std::string_view flaw_in(std::string_view text) noexcept;
-[[nodiscard]] HOLDFAST_EXPORT failure check_request(const acquire_request& request, const guarantees& promises);
-[[nodiscard]] HOLDFAST_EXPORT failure check_request(const renew_request& request, const guarantees& promises);
-[[nodiscard]] HOLDFAST_EXPORT failure check_request(const release_request& request, const guarantees& promises);
-[[nodiscard]] HOLDFAST_EXPORT failure check_request(const revoke_request& request, const guarantees& promises);
-[[nodiscard]] HOLDFAST_EXPORT failure check_request(const latch_request& request, const guarantees& promises);
-[[nodiscard]] HOLDFAST_EXPORT failure check_request(const list_request& request, const guarantees& promises);
+[[nodiscard]] HOLDFAST_EXPORT failure check_request(const acquire_request& request,
+                                                    const guarantees& promises);
+[[nodiscard]] HOLDFAST_EXPORT failure check_request(const renew_request& request,
+                                                    const guarantees& promises);
+[[nodiscard]] HOLDFAST_EXPORT failure check_request(const release_request& request,
+                                                    const guarantees& promises);
+[[nodiscard]] HOLDFAST_EXPORT failure check_request(const revoke_request& request,
+                                                    const guarantees& promises);
+[[nodiscard]] HOLDFAST_EXPORT failure check_request(const latch_request& request,
+                                                    const guarantees& promises);
+[[nodiscard]] HOLDFAST_EXPORT failure check_request(const list_request& request,
+                                                    const guarantees& promises);
 
 /// For error texts: in quotes, at most about 64 characters, nothing a terminal would obey.
 [[nodiscard]] HOLDFAST_EXPORT std::string in_quotes(std::string_view text);

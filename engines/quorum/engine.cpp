@@ -12,7 +12,7 @@
 namespace holdfast::engines {
 
 std::unique_ptr<engine> v0::make_quorum(std::vector<std::unique_ptr<engine>> members,
-                                    const quorum_options& options) {
+                                        const quorum_options& options) {
     std::vector<std::string> addresses;
     std::vector<std::string> identities;
     for (const auto& each : members) {

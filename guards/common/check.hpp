@@ -49,8 +49,9 @@ inline constexpr std::string_view column_advice =
     "; if this is to be a guard's own table, another one is in its place: drop it or give the guard "
     "another name";
 /// Throws what the database says; `bad_configuration` with what to do about the table or the column.
-[[noreturn]] HOLDFAST_EXPORT void raise_refusal(errc code, std::string message, const std::string& guard,
-                                std::string_view advice = table_advice);
+[[noreturn]] HOLDFAST_EXPORT void raise_refusal(errc code, std::string message,
+                                                const std::string& guard,
+                                                std::string_view advice = table_advice);
 /// Throws `invalid_argument` in the name of `guard`.
 [[noreturn]] HOLDFAST_EXPORT void refuse_null_connection(std::string_view guard);
 template <class Connection>

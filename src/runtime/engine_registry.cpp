@@ -55,8 +55,8 @@ constinit std::atomic<engine_loader> loader{};
 
 [[nodiscard]] const known_engine* find_known(std::string_view scheme) noexcept {
     const auto all = known_engines();
-    const auto found =
-        std::find_if(all.begin(), all.end(), [&](const known_engine& one) { return one.scheme == scheme; });
+    const auto found = std::find_if(all.begin(), all.end(),
+                                    [&](const known_engine& one) { return one.scheme == scheme; });
     return found == all.end() ? nullptr : &*found;
 }
 
@@ -89,9 +89,9 @@ constinit std::atomic<engine_loader> loader{};
 /// For a scheme of an engine of ours that is not there.
 [[nodiscard]] std::string advice_on(const known_engine& known) {
     const std::string name{known.name};
-    return known.missing.empty()
-               ? "link holdfast::" + name + " (pkg-config: holdfast-" + name + ")"
-               : "this holdfast was built without its engine; building it needs " + std::string{known.missing};
+    return known.missing.empty() ? "link holdfast::" + name + " (pkg-config: holdfast-" + name + ")"
+                                 : "this holdfast was built without its engine; building it needs " +
+                                       std::string{known.missing};
 }
 
 /// Whether this part of an address may be repeated to people. A password with a colon or white space in

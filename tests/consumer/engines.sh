@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# engines.sh PREFIX BUILD ENGINE ADDRESS: an application that links the engine gets as far as its server, which is
-# not there; one that does not is told what to link. With CMake and with pkg-config.
+# engines.sh PREFIX BUILD ENGINE ADDRESS: an application that links the engine gets as far as its
+# server, which is not there; one that does not is told what to link. With CMake and with pkg-config.
 set -euo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
 prefix=$1 work=$2 engine=$3 address=$4
@@ -30,8 +30,8 @@ for linker in bfd gold lld; do
     command -v "ld.$linker" >/dev/null || continue
     for order in "holdfast-$engine" "holdfast holdfast-$engine"; do
         # shellcheck disable=SC2046,SC2086 # the flags are words
-        "$CXX" -std=c++20 "$here/project/engine.cpp" -o "$work/$linker" "-fuse-ld=$linker" -Wl,--as-needed \
-            $(pkg-config --cflags --libs $order)
+        "$CXX" -std=c++20 "$here/project/engine.cpp" -o "$work/$linker" "-fuse-ld=$linker" \
+            -Wl,--as-needed $(pkg-config --cflags --libs $order)
         expect 'store unavailable' "$work/$linker"
     done
 done

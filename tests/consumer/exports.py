@@ -1,7 +1,7 @@
 """Compares what shared libraries export with the committed lists: exports.py [--renew] LIBRARY…
 
-The list of libholdfast_redis.so is exports/libholdfast_redis.txt beside this file. It has a line for each class and
-function, without members and parameters.
+The list of libholdfast_redis.so is exports/libholdfast_redis.txt beside this file. It has a line for
+each class and function, without members and parameters.
 """
 
 import re

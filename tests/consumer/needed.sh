@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# needed.sh FILE LIBRARY,…: the dynamic section of FILE names these libraries, and no others but those of the C++
-# runtime. Without their versions: libssl.so.
+# needed.sh FILE LIBRARY,…: the dynamic section of FILE names these libraries, and no others but
+# those of the C++ runtime. Without their versions: libssl.so.
 set -euo pipefail
 runtime=' libstdc++.so libm.so libgcc_s.so libc.so ld-linux-x86-64.so ld-linux-aarch64.so '
 needed=$(readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\.so\).*\]/\1/p' | sort)

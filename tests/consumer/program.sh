@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# program.sh PREFIX ENGINE ADDRESS: the installed program loads an engine that is installed, and says which package
-# is missing for one that is not.
+# program.sh PREFIX ENGINE ADDRESS: the installed program loads an engine that is installed, and says
+# which package is missing for one that is not.
 set -euo pipefail
 prefix=$1 engine=$2 address=$3
 library=$(find "$prefix" -name "libholdfast_$engine.so.0")
@@ -15,7 +15,6 @@ expect() {
 
 "$prefix/bin/holdfast" --version
 expect 'store unavailable'
-expect_back() { mv "$library.away" "$library"; }
+trap 'mv "$library.away" "$library"' EXIT
 mv "$library" "$library.away"
-trap expect_back EXIT
 expect "package libholdfast-$engine"

@@ -1,5 +1,5 @@
-// Names a store of an engine that is linked, or is not: the first argument is its address. The client is made
-// before main, where the order of constructors matters.
+// Opens CONSUMER_STORE, whose engine is linked, or is not. Twice: before main the order of constructors
+// matters.
 #include <cstdio>
 #include <cstdlib>
 #include <holdfast/holdfast.hpp>
