@@ -15,17 +15,20 @@
 #include <holdfast/info.hpp>
 #include <holdfast/options.hpp>
 
-namespace holdfast::engines::inline v0 {
+namespace holdfast::engines {
+inline namespace v0 {
 class engine;
 struct client_identity;
-}  // namespace holdfast::engines::inline v0
+}  // namespace v0
+}  // namespace holdfast::engines
 
 namespace holdfast::detail {
 class session;
 struct access;
 }  // namespace holdfast::detail
 
-namespace holdfast::inline v0 {
+namespace holdfast {
+inline namespace v0 {
 
 struct quorum;
 
@@ -113,4 +116,5 @@ private:
     std::shared_ptr<detail::session> session_;
 };
 
-}  // namespace holdfast::inline v0
+}  // namespace v0
+}  // namespace holdfast

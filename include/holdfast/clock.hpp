@@ -4,7 +4,8 @@
 
 #include <holdfast/export.hpp>
 
-namespace holdfast::inline v0 {
+namespace holdfast {
+inline namespace v0 {
 
 /// The clock leases are measured with: it never steps, and unlike `std::chrono::steady_clock`
 /// it goes on counting while the machine sleeps. A lease that ran out during a suspend is seen
@@ -19,4 +20,5 @@ struct HOLDFAST_EXPORT clock {
     [[nodiscard]] static time_point now() noexcept;
 };
 
-}  // namespace holdfast::inline v0
+}  // namespace v0
+}  // namespace holdfast

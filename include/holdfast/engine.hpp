@@ -20,7 +20,8 @@
 
 /// The contract between holdfast and a store. Users of locks need nothing from this header; writers
 /// of engines need only this header and the contract tests in `holdfast/testing`.
-namespace holdfast::engines::inline v0 {
+namespace holdfast::engines {
+inline namespace v0 {
 
 /// Whether the thread that makes a call may be kept busy with it (a user's thread that waits for the
 /// answer anyway), or has other work (timers, notifications).
@@ -457,4 +458,5 @@ struct address_summary {
 /// A fresh identity for this process: random client id, host, pid, program.
 [[nodiscard]] HOLDFAST_EXPORT client_identity make_identity(std::string label = {});
 
-}  // namespace holdfast::engines::inline v0
+}  // namespace v0
+}  // namespace holdfast::engines

@@ -6,7 +6,8 @@
 
 #include <holdfast/export.hpp>
 
-namespace holdfast::inline v0 {
+namespace holdfast {
+inline namespace v0 {
 
 /// What can go wrong. Contention is not in this list as far as the `try_` functions go: they
 /// answer `false` or `std::nullopt`.
@@ -61,7 +62,8 @@ struct HOLDFAST_EXPORT failure {
     [[noreturn]] void raise(const std::string& what) const;
 };
 
-}  // namespace holdfast::inline v0
+}  // namespace v0
+}  // namespace holdfast
 
 template <>
 struct std::is_error_code_enum<holdfast::errc> : std::true_type {};

@@ -3,7 +3,8 @@
 #include <holdfast/export.hpp>
 #include <holdfast/mutex.hpp>
 
-namespace holdfast::inline v0 {
+namespace holdfast {
+inline namespace v0 {
 
 /// A mutex whose waiters are served in the order in which they came, whatever process or host they are
 /// in. Everybody stands in a line that the store keeps, so threads of one process do not hand it to
@@ -32,4 +33,5 @@ public:
     using mutex::unlock;
 };
 
-}  // namespace holdfast::inline v0
+}  // namespace v0
+}  // namespace holdfast

@@ -9,7 +9,8 @@
 #include <holdfast/owner.hpp>
 #include <holdfast/token.hpp>
 
-namespace holdfast::inline v0 {
+namespace holdfast {
+inline namespace v0 {
 
 enum class claim_mode : std::uint8_t { exclusive, shared, permit };
 
@@ -101,4 +102,5 @@ struct finding {
     bool may_forget{};
 };
 
-}  // namespace holdfast::inline v0
+}  // namespace v0
+}  // namespace holdfast

@@ -14,7 +14,8 @@ namespace holdfast::detail {
 class session;
 }  // namespace holdfast::detail
 
-namespace holdfast::inline v0 {
+namespace holdfast {
+inline namespace v0 {
 
 class client;
 
@@ -80,4 +81,5 @@ private:
     std::string name_;
 };
 
-}  // namespace holdfast::inline v0
+}  // namespace v0
+}  // namespace holdfast

@@ -21,7 +21,8 @@ class hold;
 struct access;
 }  // namespace holdfast::detail
 
-namespace holdfast::inline v0 {
+namespace holdfast {
+inline namespace v0 {
 
 enum class release_outcome : std::uint8_t {
     /// The store confirmed it.
@@ -113,4 +114,5 @@ private:
     std::shared_ptr<detail::hold> hold_;
 };
 
-}  // namespace holdfast::inline v0
+}  // namespace v0
+}  // namespace holdfast

@@ -23,7 +23,8 @@ class joint_hold;
 struct joint_target;
 }  // namespace holdfast::detail
 
-namespace holdfast::inline v0 {
+namespace holdfast {
+inline namespace v0 {
 
 class client;
 
@@ -177,4 +178,5 @@ private:
     detail::taken_list<detail::joint_hold> holds_;
 };
 
-}  // namespace holdfast::inline v0
+}  // namespace v0
+}  // namespace holdfast

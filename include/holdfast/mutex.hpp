@@ -18,7 +18,8 @@ namespace holdfast::detail {
 class session;
 }  // namespace holdfast::detail
 
-namespace holdfast::inline v0 {
+namespace holdfast {
+inline namespace v0 {
 
 class client;
 class segmented_stock;
@@ -114,4 +115,5 @@ private:
     detail::facade_holds holds_;
 };
 
-}  // namespace holdfast::inline v0
+}  // namespace v0
+}  // namespace holdfast

@@ -10,7 +10,8 @@
 #include <holdfast/owner.hpp>
 #include <holdfast/token.hpp>
 
-namespace holdfast::inline v0 {
+namespace holdfast {
+inline namespace v0 {
 
 enum class event_kind : std::uint8_t {
     acquired,
@@ -50,4 +51,5 @@ public:
     virtual void on_event(const event& what) noexcept = 0;
 };
 
-}  // namespace holdfast::inline v0
+}  // namespace v0
+}  // namespace holdfast

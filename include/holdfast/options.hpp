@@ -6,7 +6,8 @@
 #include <optional>
 #include <string>
 
-namespace holdfast::inline v0 {
+namespace holdfast {
+inline namespace v0 {
 
 class observer;
 
@@ -80,4 +81,5 @@ struct client_options {
     std::chrono::milliseconds handover_time{50};
 };
 
-}  // namespace holdfast::inline v0
+}  // namespace v0
+}  // namespace holdfast

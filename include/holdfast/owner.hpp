@@ -8,7 +8,8 @@
 
 #include <holdfast/export.hpp>
 
-namespace holdfast::inline v0 {
+namespace holdfast {
+inline namespace v0 {
 
 /// Who holds a lock: the client (128 random bits, made once per client) and a number that the
 /// client uses for one acquisition only. Written as `<uuid>:<number>`.
@@ -30,4 +31,5 @@ struct HOLDFAST_EXPORT owner_id {
     friend auto operator<=>(const owner_id&, const owner_id&) = default;
 };
 
-}  // namespace holdfast::inline v0
+}  // namespace v0
+}  // namespace holdfast

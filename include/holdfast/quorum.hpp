@@ -12,7 +12,8 @@
 #include <holdfast/engine.hpp>
 #include <holdfast/export.hpp>
 
-namespace holdfast::inline v0 {
+namespace holdfast {
+inline namespace v0 {
 
 /// Several independent stores that hold a lock together: whoever has more than half of them has it.
 ///
@@ -36,9 +37,11 @@ struct quorum {
     std::chrono::milliseconds restart_grace{};
 };
 
-}  // namespace holdfast::inline v0
+}  // namespace v0
+}  // namespace holdfast
 
-namespace holdfast::engines::inline v0 {
+namespace holdfast::engines {
+inline namespace v0 {
 
 /// Where a quorum gets its time and its chance from; what is left empty is the real thing.
 struct quorum_environment {
@@ -68,4 +71,5 @@ struct quorum_options {
 [[nodiscard]] HOLDFAST_EXPORT std::unique_ptr<engine> open_quorum(const quorum& stores,
                                                                   const client_identity& identity);
 
-}  // namespace holdfast::engines::inline v0
+}  // namespace v0
+}  // namespace holdfast::engines

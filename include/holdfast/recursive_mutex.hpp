@@ -17,7 +17,8 @@ class hold;
 class session;
 }  // namespace holdfast::detail
 
-namespace holdfast::inline v0 {
+namespace holdfast {
+inline namespace v0 {
 
 class client;
 
@@ -74,4 +75,5 @@ private:
     lease_options options_;
 };
 
-}  // namespace holdfast::inline v0
+}  // namespace v0
+}  // namespace holdfast

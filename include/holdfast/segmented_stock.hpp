@@ -20,7 +20,8 @@
 #include <holdfast/options.hpp>
 #include <holdfast/token.hpp>
 
-namespace holdfast::inline v0 {
+namespace holdfast {
+inline namespace v0 {
 
 class client;
 
@@ -149,4 +150,5 @@ private:
     std::vector<std::atomic<bool>> empty_;
 };
 
-}  // namespace holdfast::inline v0
+}  // namespace v0
+}  // namespace holdfast

@@ -17,7 +17,8 @@ namespace holdfast::detail {
 class session;
 }  // namespace holdfast::detail
 
-namespace holdfast::inline v0 {
+namespace holdfast {
+inline namespace v0 {
 
 class client;
 
@@ -87,4 +88,5 @@ private:
     lease_options options_;
 };
 
-}  // namespace holdfast::inline v0
+}  // namespace v0
+}  // namespace holdfast

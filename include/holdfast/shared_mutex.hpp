@@ -18,7 +18,8 @@ namespace holdfast::detail {
 class session;
 }  // namespace holdfast::detail
 
-namespace holdfast::inline v0 {
+namespace holdfast {
+inline namespace v0 {
 
 class client;
 
@@ -125,4 +126,5 @@ private:
     detail::facade_holds readers_;
 };
 
-}  // namespace holdfast::inline v0
+}  // namespace v0
+}  // namespace holdfast

@@ -12,7 +12,8 @@
 #include <holdfast/mutex.hpp>
 #include <holdfast/options.hpp>
 
-namespace holdfast::inline v0 {
+namespace holdfast {
+inline namespace v0 {
 
 class client;
 
@@ -59,4 +60,5 @@ private:
     std::vector<std::unique_ptr<mutex>> stripes_;
 };
 
-}  // namespace holdfast::inline v0
+}  // namespace v0
+}  // namespace holdfast

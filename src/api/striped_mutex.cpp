@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-namespace holdfast::inline v0 {
+namespace holdfast {
+inline namespace v0 {
 
 namespace {
 
@@ -68,4 +69,5 @@ multi_lock striped_mutex::all() const {
     return multi_lock{owner_, std::move(names), options_};
 }
 
-}  // namespace holdfast::inline v0
+}  // namespace v0
+}  // namespace holdfast

@@ -9,7 +9,8 @@
 #include <optional>
 #include <system_error>
 
-namespace holdfast::engines::inline v0 {
+namespace holdfast::engines {
+inline namespace v0 {
 
 namespace {
 
@@ -186,4 +187,5 @@ address_summary summarise_address(std::string_view address) {
     }
 }
 
-}  // namespace holdfast::engines::inline v0
+}  // namespace v0
+}  // namespace holdfast::engines

@@ -7,7 +7,8 @@
 
 /// Which engines there are: those of the library itself, those in libraries of their own, which add
 /// themselves when they are loaded, and those that the application registers.
-namespace holdfast::engines::inline v0 {
+namespace holdfast::engines {
+inline namespace v0 {
 
 struct engine_entry {
     std::string_view scheme;
@@ -37,4 +38,5 @@ struct known_engine {
 [[nodiscard]] std::span<const engine_entry> builtin_engines() noexcept;
 [[nodiscard]] std::span<const known_engine> known_engines() noexcept;
 
-}  // namespace holdfast::engines::inline v0
+}  // namespace v0
+}  // namespace holdfast::engines

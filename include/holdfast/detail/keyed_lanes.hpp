@@ -12,7 +12,8 @@
 
 #include <holdfast/export.hpp>
 
-namespace holdfast::inline v0 {
+namespace holdfast {
+inline namespace v0 {
 
 struct keyed_executor_options {
     /// Zero: as many as the machine has processors. More than 16 384: `errc::invalid_argument`.
@@ -23,9 +24,11 @@ struct keyed_executor_options {
     std::size_t most_in_all{65536};
 };
 
-}  // namespace holdfast::inline v0
+}  // namespace v0
+}  // namespace holdfast
 
-namespace holdfast::detail::inline v0 {
+namespace holdfast::detail {
+inline namespace v0 {
 
 /// One operation that waits for its turn.
 class keyed_work {
@@ -85,4 +88,5 @@ HOLDFAST_EXPORT void raise_refusal(keyed_lanes::admission why);
 /// Throws `errc::invalid_argument`: there is nobody to hand operations to.
 [[noreturn]] HOLDFAST_EXPORT void raise_no_handler();
 
-}  // namespace holdfast::detail::inline v0
+}  // namespace v0
+}  // namespace holdfast::detail

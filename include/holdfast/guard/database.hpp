@@ -11,7 +11,8 @@
 
 /// Guards put the check where the write is: into the user's own database, on the user's own connection,
 /// inside the user's own transaction. See docs/guards.md for which one to use when.
-namespace holdfast::guard::inline v0 {
+namespace holdfast::guard {
+inline namespace v0 {
 
 enum class dialect : std::uint8_t { sqlite, postgres, mysql };
 
@@ -77,4 +78,5 @@ protected:
     database& operator=(const database&) = default;
 };
 
-}  // namespace holdfast::guard::inline v0
+}  // namespace v0
+}  // namespace holdfast::guard

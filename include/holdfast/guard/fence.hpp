@@ -8,7 +8,8 @@
 #include <holdfast/guard/database.hpp>
 #include <holdfast/token.hpp>
 
-namespace holdfast::guard::inline v0 {
+namespace holdfast::guard {
+inline namespace v0 {
 
 enum class admission : std::uint8_t {
     admitted,
@@ -60,4 +61,5 @@ private:
     std::string read_;
 };
 
-}  // namespace holdfast::guard::inline v0
+}  // namespace v0
+}  // namespace holdfast::guard

@@ -5,7 +5,8 @@
 
 struct st_mysql;
 
-namespace holdfast::guard::inline v0 {
+namespace holdfast::guard {
+inline namespace v0 {
 
 /// A connection to MariaDB, 10.2 or newer, or MySQL, 8.0 or newer (`MYSQL*`), with InnoDB tables.
 ///
@@ -48,4 +49,5 @@ private:
     bool status_is_current_{true};
 };
 
-}  // namespace holdfast::guard::inline v0
+}  // namespace v0
+}  // namespace holdfast::guard

@@ -11,7 +11,8 @@
 #include <holdfast/export.hpp>
 #include <holdfast/guard/database.hpp>
 
-namespace holdfast::guard::inline v0 {
+namespace holdfast::guard {
+inline namespace v0 {
 
 struct once_terms {
     /// For how long a claim keeps others away if its claimer is not heard of again. Longer than the
@@ -114,4 +115,5 @@ private:
     std::string forget_;
 };
 
-}  // namespace holdfast::guard::inline v0
+}  // namespace v0
+}  // namespace holdfast::guard

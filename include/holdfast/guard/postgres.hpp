@@ -5,7 +5,8 @@
 
 struct pg_conn;
 
-namespace holdfast::guard::inline v0 {
+namespace holdfast::guard {
+inline namespace v0 {
 
 /// A connection to PostgreSQL, 9.5 or newer (`PGconn*`).
 ///
@@ -28,4 +29,5 @@ private:
     pg_conn* connection_;
 };
 
-}  // namespace holdfast::guard::inline v0
+}  // namespace v0
+}  // namespace holdfast::guard

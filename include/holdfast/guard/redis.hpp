@@ -32,7 +32,8 @@ struct redisReply;
 /// (`redisContext::err`): nobody knows any more which reply belongs to which command.
 ///
 /// Thread safety: that of the connection, one thread at a time.
-namespace holdfast::guard::inline v0 {
+namespace holdfast::guard {
+inline namespace v0 {
 
 /// Remembers the largest token seen for each key, and refuses smaller ones; see `fence`.
 ///
@@ -103,4 +104,5 @@ private:
     once_terms terms_;
 };
 
-}  // namespace holdfast::guard::inline v0
+}  // namespace v0
+}  // namespace holdfast::guard

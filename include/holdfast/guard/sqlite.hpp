@@ -10,7 +10,8 @@
 struct sqlite3;
 struct sqlite3_stmt;
 
-namespace holdfast::guard::inline v0 {
+namespace holdfast::guard {
+inline namespace v0 {
 
 /// A connection to SQLite, 3.37 or newer. Keeps the last 16 statements that it prepared, so it must be
 /// gone before the connection is closed.
@@ -39,4 +40,5 @@ private:
     std::vector<std::pair<std::string, sqlite3_stmt*>> prepared_;
 };
 
-}  // namespace holdfast::guard::inline v0
+}  // namespace v0
+}  // namespace holdfast::guard

@@ -10,7 +10,8 @@
 #include <holdfast/export.hpp>
 #include <holdfast/guard/database.hpp>
 
-namespace holdfast::guard::inline v0 {
+namespace holdfast::guard {
+inline namespace v0 {
 
 /// How often what is stored was changed under a lock: the storage's own number, not the lock's.
 struct lease_sequence {
@@ -83,4 +84,5 @@ private:
     std::string begin_;
 };
 
-}  // namespace holdfast::guard::inline v0
+}  // namespace v0
+}  // namespace holdfast::guard
