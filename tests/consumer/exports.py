@@ -17,7 +17,7 @@ OF_A_CLASS = re.compile(r"^(vtable|typeinfo name|typeinfo|VTT|guard variable|[a-
 def without_parameters(name):
     """The name up to its parameters, without those of templates."""
     result, depth = "", 0
-    for character in name.replace("(anonymous namespace)", "anonymous").replace("[abi:cxx11]", ""):
+    for character in name.replace("operator ", "operator_").replace("[abi:cxx11]", ""):
         if character == "(" and depth == 0:
             break
         depth += {"<": 1, ">": -1}.get(character, 0)
