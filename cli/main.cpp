@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
+#include <holdfast/engine.hpp>
 #include <holdfast/version.hpp>
 
 #include "arguments.hpp"
 #include "commands.hpp"
 #include "descriptor.hpp"
+#include "engine_loading.hpp"
 #include "exit_code.hpp"
 #include "help.hpp"
 #include "json.hpp"
@@ -80,6 +82,9 @@ int main(int argc, char** argv) {
     using namespace holdfast::cli;
     reserve_standard_descriptors();
     reserve_less_memory();
+#ifdef HOLDFAST_LOADS_ENGINES
+    holdfast::engines::load_engines_with(load_engine);
+#endif
     const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
     try {
         hide_passwords(argc, argv);

@@ -1,23 +1,19 @@
 # What is installed, and how others find it: holdfast-config.cmake (find_package), holdfast.pc and, for
-# each guard, holdfast-guard-<store>.pc.
+# each component, holdfast-<component>.pc.
 include(CMakePackageConfigHelpers)
 
-get_property(holdfast_engines GLOBAL PROPERTY HOLDFAST_ENGINES)
+get_property(holdfast_engines GLOBAL PROPERTY HOLDFAST_BUILTIN_ENGINES)
+get_property(holdfast_components GLOBAL PROPERTY HOLDFAST_COMPONENTS)
 get_target_property(holdfast_type holdfast TYPE)
 set(holdfast_is_static FALSE)
 if(holdfast_type STREQUAL "STATIC_LIBRARY")
     set(holdfast_is_static TRUE)
 endif()
-foreach(need sqlite redis)
-    string(TOUPPER ${need} name)
-    get_property(needed GLOBAL PROPERTY HOLDFAST_REQUIRES_${name})
-    # A shared library brings what it needs itself.
-    if(needed AND holdfast_type STREQUAL "STATIC_LIBRARY")
-        set(holdfast_needs_${need} TRUE)
-    else()
-        set(holdfast_needs_${need} FALSE)
-    endif()
-endforeach()
+# A shared library brings what it needs itself.
+set(holdfast_needs_sqlite FALSE)
+if(holdfast_is_static AND local IN_LIST holdfast_engines)
+    set(holdfast_needs_sqlite TRUE)
+endif()
 
 install(TARGETS holdfast EXPORT holdfastTargets
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
@@ -40,13 +36,18 @@ if(TARGET holdfast_testing)
     install(EXPORT holdfastTestingTargets NAMESPACE holdfast:: DESTINATION ${config_directory})
 endif()
 
-# Each guard needs its own database's client library, so it is found only when asked for.
-get_property(holdfast_guards GLOBAL PROPERTY HOLDFAST_GUARDS)
-foreach(guard IN LISTS holdfast_guards)
-    install(TARGETS holdfast_${guard} EXPORT holdfast_${guard}Targets
+# A component needs the client library of its store, so it is found only when asked for.
+set(holdfast_component_modules "")
+foreach(component IN LISTS holdfast_components)
+    install(TARGETS holdfast_${component} EXPORT holdfast_${component}Targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-    install(EXPORT holdfast_${guard}Targets NAMESPACE holdfast:: DESTINATION ${config_directory})
+    install(EXPORT holdfast_${component}Targets NAMESPACE holdfast:: DESTINATION ${config_directory})
+    get_property(scope GLOBAL PROPERTY HOLDFAST_SCOPE_${component})
+    get_property(modules GLOBAL PROPERTY HOLDFAST_MODULES_${component})
+    if(holdfast_is_static OR scope STREQUAL "PUBLIC")
+        string(APPEND holdfast_component_modules "set(holdfast_${component}_MODULES \"${modules}\")\n")
+    endif()
 endforeach()
 
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/holdfast-config.cmake.in
@@ -79,28 +80,22 @@ set(pc_requires "")
 if(holdfast_needs_sqlite)
     list(APPEND pc_requires sqlite3)
 endif()
-if(holdfast_needs_redis)
-    list(APPEND pc_requires hiredis libssl libcrypto)
-endif()
 list(JOIN pc_requires " " pc_requires)
 configure_file(${PROJECT_SOURCE_DIR}/packaging/holdfast.pc.in ${PROJECT_BINARY_DIR}/holdfast.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/holdfast.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-# Each guard has a file of its own: who checks at one database need not have the others' libraries.
-set(pc_guard_sqlite "SQLite" sqlite3)
-set(pc_guard_postgres "PostgreSQL" libpq)
-set(pc_guard_mysql "MySQL and MariaDB" libmariadb)
-set(pc_guard_redis "Redis" hiredis)
-foreach(guard IN LISTS holdfast_guards)
-    list(GET pc_${guard} 0 database)
-    string(REPLACE "_" "-" pc_name "holdfast-${guard}")
-    set(pc_description "Checks at the resource for holdfast's locks: ${database}")
+# Each component has a file of its own: who uses one store need not have the others' libraries.
+foreach(component IN LISTS holdfast_components)
+    string(REPLACE "_" "-" pc_name "holdfast-${component}")
     set(pc_requires "holdfast = ${PROJECT_VERSION}")
-    if(holdfast_is_static)
-        list(GET pc_${guard} 1 library)
-        string(APPEND pc_requires ", ${library}")
+    get_property(modules GLOBAL PROPERTY HOLDFAST_MODULES_${component})
+    if(holdfast_is_static AND modules)
+        list(TRANSFORM modules REPLACE ">=" " >= ")
+        list(JOIN modules ", " modules)
+        string(APPEND pc_requires ", ${modules}")
     endif()
-    configure_file(${PROJECT_SOURCE_DIR}/packaging/holdfast-guard.pc.in
+    get_property(pc_libs GLOBAL PROPERTY HOLDFAST_PC_LIBS_${component})
+    configure_file(${PROJECT_SOURCE_DIR}/packaging/holdfast-component.pc.in
         ${PROJECT_BINARY_DIR}/${pc_name}.pc @ONLY)
     install(FILES ${PROJECT_BINARY_DIR}/${pc_name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()

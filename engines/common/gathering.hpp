@@ -7,12 +7,13 @@
 #include <vector>
 
 #include <holdfast/clock.hpp>
+#include <holdfast/export.hpp>
 
 namespace holdfast::engines {
 
 /// Answers that are due on one connection, for a thread to fetch that waits for them. Whoever has it is
 /// the connection's only reader; the destructor hands that on at once.
-class unread {
+class HOLDFAST_EXPORT unread {
 public:
     unread() = default;
     unread(const unread&) = delete;
@@ -36,7 +37,7 @@ public:
 /// be woken to read what the thread itself waits for.
 ///
 /// Thread safety: only for the thread that made it.
-class gathering {
+class HOLDFAST_EXPORT gathering {
 public:
     gathering() noexcept;
     gathering(const gathering&) = delete;

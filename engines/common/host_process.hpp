@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include <holdfast/export.hpp>
 #include <holdfast/info.hpp>
 
 /// Which process of this host, and whether it is still there.
@@ -42,11 +43,11 @@ struct process_status {
 
 /// What tells this process from all others that have or had its number, on any host:
 /// `<id of the boot> <time namespace> <pid namespace> <start time>`. Empty where `/proc` does not tell.
-[[nodiscard]] std::string process_mark();
+[[nodiscard]] HOLDFAST_EXPORT std::string process_mark();
 
 /// Whether the process with this number and mark is there. Unknown unless it is one of this boot of
 /// this host, in our namespaces.
-[[nodiscard]] liveness liveness_of(std::int64_t pid, std::string_view mark);
+[[nodiscard]] HOLDFAST_EXPORT liveness liveness_of(std::int64_t pid, std::string_view mark);
 
 /// Nothing, and `errno`, where it cannot be read.
 [[nodiscard]] std::optional<std::string> read_small_file(const std::string& path);

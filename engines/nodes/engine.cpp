@@ -393,8 +393,8 @@ bool name_subscription::active() const noexcept {
 
 }  // namespace nodes
 
-std::unique_ptr<engine> make_node_engine(std::unique_ptr<node_store> store,
-                                         const client_identity& identity) {
+std::unique_ptr<engine> v0::make_node_engine(std::unique_ptr<node_store> store,
+                                             const client_identity& identity) {
     return std::make_unique<nodes::node_engine>(std::move(store), identity);
 }
 

@@ -11,8 +11,8 @@
 
 namespace holdfast::engines {
 
-std::unique_ptr<engine> make_quorum(std::vector<std::unique_ptr<engine>> members,
-                                    const quorum_options& options) {
+std::unique_ptr<engine> v0::make_quorum(std::vector<std::unique_ptr<engine>> members,
+                                        const quorum_options& options) {
     std::vector<std::string> addresses;
     std::vector<std::string> identities;
     for (const auto& each : members) {

@@ -423,7 +423,7 @@ address_summary summarise_quorum(std::string_view rest) {
             quorums::text_of(quorums::options_of(stores), members.names), std::move(members.prefixes)};
 }
 
-std::unique_ptr<engine> open_quorum(const quorum& stores, const client_identity& identity) {
+std::unique_ptr<engine> v0::open_quorum(const quorum& stores, const client_identity& identity) {
     using namespace quorums;
     check_stores(stores);
     const auto opening = std::make_shared<openings>(stores.stores, identity);

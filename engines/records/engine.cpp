@@ -376,8 +376,8 @@ private:
 
 }  // namespace records
 
-std::unique_ptr<engine> make_records_engine(std::unique_ptr<record_store> store,
-                                            const client_identity& identity) {
+std::unique_ptr<engine> v0::make_records_engine(std::unique_ptr<record_store> store,
+                                                const client_identity& identity) {
     return std::make_unique<records::records_engine>(std::move(store), identity);
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <holdfast/engine.hpp>
+#include <holdfast/export.hpp>
 
 /// Who may have what, given who has it now: the rules of the contract as pure functions on the state of
 /// one name. For engines that read this state, decide, and write it in one step: `memory:`, `local:`,
@@ -106,7 +107,7 @@ void drop_ended(record& state, clock::time_point now);
 [[nodiscard]] std::chrono::milliseconds remaining_time(clock::time_point expires,
                                                        clock::time_point now) noexcept;
 /// The owner's loss in words, for an owner that `last` names; nothing for others.
-[[nodiscard]] failure loss_of(const owner_id& owner, const revocation_info* last);
+[[nodiscard]] HOLDFAST_EXPORT failure loss_of(const owner_id& owner, const revocation_info* last);
 [[nodiscard]] holder_info describe(const hold& one, clock::time_point now);
 
 }  // namespace holdfast::engines::records

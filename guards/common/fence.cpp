@@ -4,6 +4,7 @@
 #include <holdfast/guard/fence.hpp>
 
 namespace holdfast::guard {
+inline namespace v0 {
 
 namespace {
 
@@ -96,4 +97,5 @@ fencing_token fence::newest(std::string_view resource) {
     return {seen.row.empty() ? 0 : static_cast<std::uint64_t>(seen.number(0))};
 }
 
+}  // namespace v0
 }  // namespace holdfast::guard

@@ -9,6 +9,7 @@
 #include <holdfast/owner.hpp>
 
 namespace holdfast::guard {
+inline namespace v0 {
 
 namespace {
 
@@ -254,4 +255,5 @@ std::size_t once::forget(std::size_t limit) {
     return database_.run(forget_, parameters).changed;
 }
 
+}  // namespace v0
 }  // namespace holdfast::guard

@@ -8,6 +8,7 @@
 #include <holdfast/guard/storage_lease.hpp>
 
 namespace holdfast::guard {
+inline namespace v0 {
 
 namespace {
 
@@ -167,4 +168,5 @@ contest storage_lease::advance(std::string_view key, lease_sequence seen) {
     return changed == 1 ? contest::won : contest::lost;
 }
 
+}  // namespace v0
 }  // namespace holdfast::guard

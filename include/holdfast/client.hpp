@@ -10,23 +10,27 @@
 #include <vector>
 
 #include <holdfast/error.hpp>
+#include <holdfast/export.hpp>
 #include <holdfast/guarantees.hpp>
 #include <holdfast/info.hpp>
 #include <holdfast/options.hpp>
 
-namespace holdfast {
-
-struct quorum;
-
-namespace engines {
+namespace holdfast::engines {
+inline namespace v0 {
 class engine;
 struct client_identity;
-}  // namespace engines
+}  // namespace v0
+}  // namespace holdfast::engines
 
-namespace detail {
+namespace holdfast::detail {
 class session;
 struct access;
-}  // namespace detail
+}  // namespace holdfast::detail
+
+namespace holdfast {
+inline namespace v0 {
+
+struct quorum;
 
 /// A lock that `client::shutdown` could not give back for certain.
 struct unreleased {
@@ -51,7 +55,7 @@ struct lock_page {
 /// After `fork`, the child must make a client of its own: calls on the parent's fail with
 /// `errc::forked`, and destructors in the child leave the parent's locks alone.
 /// Thread safety: all functions may be called from any thread.
-class client {
+class HOLDFAST_EXPORT client {
 public:
     /// The store named by `HOLDFAST_STORE`, or else `local:`, the embedded store of this host and
     /// user. A variable that is set but empty is refused (`errc::bad_configuration`).
@@ -112,4 +116,5 @@ private:
     std::shared_ptr<detail::session> session_;
 };
 
+}  // namespace v0
 }  // namespace holdfast

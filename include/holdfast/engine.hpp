@@ -12,6 +12,7 @@
 
 #include <holdfast/clock.hpp>
 #include <holdfast/error.hpp>
+#include <holdfast/export.hpp>
 #include <holdfast/guarantees.hpp>
 #include <holdfast/info.hpp>
 #include <holdfast/options.hpp>
@@ -20,6 +21,7 @@
 /// The contract between holdfast and a store. Users of locks need nothing from this header; writers
 /// of engines need only this header and the contract tests in `holdfast/testing`.
 namespace holdfast::engines {
+inline namespace v0 {
 
 /// Whether the thread that makes a call may be kept busy with it (a user's thread that waits for the
 /// answer anyway), or has other work (timers, notifications).
@@ -217,7 +219,7 @@ struct examine_reply {
 };
 
 /// A watch in place. Destroying it ends it; a hint already on its way may still arrive.
-class subscription {
+class HOLDFAST_EXPORT subscription {
 public:
     virtual ~subscription() = default;
     /// Whether notifications are flowing now. If not, a hint follows as soon as they do.
@@ -394,7 +396,7 @@ struct abilities {
 /// of the engine's held. Requests made by one client on one name take effect in the order they were
 /// made, as long as the connection lasts. The destructor completes what is pending with
 /// `errc::shut_down` and returns when no callback is running.
-class engine {
+class HOLDFAST_EXPORT engine {
 public:
     virtual ~engine() = default;
 
@@ -426,10 +428,19 @@ using engine_factory =
 
 /// Makes a scheme known to `client{"scheme:…"}`. Replaces an earlier one of the same name. An empty
 /// factory is refused with `errc::invalid_argument`.
-void register_engine(std::string scheme, engine_factory factory);
+HOLDFAST_EXPORT void register_engine(std::string scheme, engine_factory factory);
 
-/// Opens the store at `address`, with the registered and the built-in engines.
-[[nodiscard]] std::unique_ptr<engine> open(std::string_view address, const client_identity& identity);
+/// Called with the name of one of holdfast's own engines ("redis") when an address needs it and it is
+/// not linked. Loads its library, or throws `std::system_error` with what to do. Any thread may call
+/// it.
+using engine_loader = void (*)(std::string_view name);
+
+/// For programs that learn at run time which engines they need. Others link them. Null: none is loaded.
+HOLDFAST_EXPORT void load_engines_with(engine_loader load) noexcept;
+
+/// Opens the store at `address`, with the registered and the linked engines.
+[[nodiscard]] HOLDFAST_EXPORT std::unique_ptr<engine> open(std::string_view address,
+                                                           const client_identity& identity);
 
 /// What can be said of an address without opening the store.
 struct address_summary {
@@ -442,9 +453,10 @@ struct address_summary {
     std::vector<std::string> prefixes{};
 };
 
-[[nodiscard]] address_summary summarise_address(std::string_view address);
+[[nodiscard]] HOLDFAST_EXPORT address_summary summarise_address(std::string_view address);
 
 /// A fresh identity for this process: random client id, host, pid, program.
-[[nodiscard]] client_identity make_identity(std::string label = {});
+[[nodiscard]] HOLDFAST_EXPORT client_identity make_identity(std::string label = {});
 
+}  // namespace v0
 }  // namespace holdfast::engines

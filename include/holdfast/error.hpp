@@ -4,7 +4,10 @@
 #include <system_error>
 #include <type_traits>
 
+#include <holdfast/export.hpp>
+
 namespace holdfast {
+inline namespace v0 {
 
 /// What can go wrong. Contention is not in this list as far as the `try_` functions go: they
 /// answer `false` or `std::nullopt`.
@@ -46,11 +49,11 @@ enum class errc {
     store_error,
 };
 
-[[nodiscard]] const std::error_category& error_category() noexcept;
-[[nodiscard]] std::error_code make_error_code(errc code) noexcept;
+[[nodiscard]] HOLDFAST_EXPORT const std::error_category& error_category() noexcept;
+[[nodiscard]] HOLDFAST_EXPORT std::error_code make_error_code(errc code) noexcept;
 
 /// An error with the words that explain it. False when there is none.
-struct failure {
+struct HOLDFAST_EXPORT failure {
     errc code{};
     std::string detail;
 
@@ -59,6 +62,7 @@ struct failure {
     [[noreturn]] void raise(const std::string& what) const;
 };
 
+}  // namespace v0
 }  // namespace holdfast
 
 template <>

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <holdfast/export.hpp>
 #include <holdfast/mutex.hpp>
 
 namespace holdfast {
+inline namespace v0 {
 
 /// A mutex whose waiters are served in the order in which they came, whatever process or host they are
 /// in. Everybody stands in a line that the store keeps, so threads of one process do not hand it to
@@ -11,7 +13,7 @@ namespace holdfast {
 ///
 /// Only in stores that promise it; others are refused with `errc::guarantee_not_met`. Everything else
 /// is as with `mutex`; use a name for one of the two only.
-class fair_mutex : private mutex {
+class HOLDFAST_EXPORT fair_mutex : private mutex {
 public:
     fair_mutex(client& owner, std::string name, lease_options options = {});
 
@@ -31,4 +33,5 @@ public:
     using mutex::unlock;
 };
 
+}  // namespace v0
 }  // namespace holdfast

@@ -7,6 +7,7 @@
 #include <holdfast/options.hpp>
 
 namespace holdfast::engines {
+inline namespace v0 {
 
 enum class fencing : std::uint8_t {
     none,
@@ -52,4 +53,5 @@ struct guarantees {
     std::chrono::milliseconds ttl_granularity{1};
 };
 
+}  // namespace v0
 }  // namespace holdfast::engines

@@ -10,6 +10,7 @@
 #include <holdfast/token.hpp>
 
 namespace holdfast {
+inline namespace v0 {
 
 enum class claim_mode : std::uint8_t { exclusive, shared, permit };
 
@@ -101,4 +102,5 @@ struct finding {
     bool may_forget{};
 };
 
+}  // namespace v0
 }  // namespace holdfast

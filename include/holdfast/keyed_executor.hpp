@@ -18,6 +18,7 @@
 #include <holdfast/detail/keyed_lanes.hpp>
 
 namespace holdfast {
+inline namespace v0 {
 
 /// Runs operations of one key one at a time, in the order they were submitted, and those of different
 /// keys in parallel on a fixed number of threads. In this process only: where all writes to a thing
@@ -234,4 +235,5 @@ private:
     detail::keyed_lanes lanes_;
 };
 
+}  // namespace v0
 }  // namespace holdfast

@@ -8,14 +8,16 @@
 
 #include <holdfast/clock.hpp>
 #include <holdfast/detail/deadline.hpp>
+#include <holdfast/export.hpp>
+
+namespace holdfast::detail {
+class session;
+}  // namespace holdfast::detail
 
 namespace holdfast {
+inline namespace v0 {
 
 class client;
-
-namespace detail {
-class session;
-}
 
 /// A counter under a name that opens a gate when it reaches zero.
 ///
@@ -37,7 +39,7 @@ class session;
 ///
 /// The object holds nothing: it may be destroyed, and threads may end, while the latch counts. A
 /// deadline and a stop token end `wait` also while the store does not answer.
-class latch {
+class HOLDFAST_EXPORT latch {
 public:
     /// The largest count. Beyond it `errc::invalid_argument`: a negative number is there, as an
     /// unsigned one.
@@ -79,4 +81,5 @@ private:
     std::string name_;
 };
 
+}  // namespace v0
 }  // namespace holdfast

@@ -11,16 +11,18 @@
 
 #include <holdfast/clock.hpp>
 #include <holdfast/error.hpp>
+#include <holdfast/export.hpp>
 #include <holdfast/info.hpp>
 #include <holdfast/owner.hpp>
 #include <holdfast/token.hpp>
 
-namespace holdfast {
-
-namespace detail {
+namespace holdfast::detail {
 class hold;
 struct access;
-}  // namespace detail
+}  // namespace holdfast::detail
+
+namespace holdfast {
+inline namespace v0 {
 
 enum class release_outcome : std::uint8_t {
     /// The store confirmed it.
@@ -31,7 +33,7 @@ enum class release_outcome : std::uint8_t {
     unknown,
 };
 
-[[nodiscard]] std::string_view to_string(release_outcome outcome) noexcept;
+[[nodiscard]] HOLDFAST_EXPORT std::string_view to_string(release_outcome outcome) noexcept;
 
 /// The proof of holding a lock.
 ///
@@ -52,7 +54,7 @@ enum class release_outcome : std::uint8_t {
 ///
 /// Thread safety: distinct calls on one lease may run at the same time, except `release`, conversions,
 /// moves and the destructor.
-class [[nodiscard]] lease {
+class [[nodiscard]] HOLDFAST_EXPORT lease {
 public:
     /// Empty: not valid, nothing to release.
     lease() noexcept;
@@ -112,4 +114,5 @@ private:
     std::shared_ptr<detail::hold> hold_;
 };
 
+}  // namespace v0
 }  // namespace holdfast

@@ -14,17 +14,19 @@
 #include <holdfast/clock.hpp>
 #include <holdfast/detail/deadline.hpp>
 #include <holdfast/detail/facade.hpp>
+#include <holdfast/export.hpp>
 #include <holdfast/lease.hpp>
 #include <holdfast/options.hpp>
 
-namespace holdfast {
-
-class client;
-
-namespace detail {
+namespace holdfast::detail {
 class joint_hold;
 struct joint_target;
-}  // namespace detail
+}  // namespace holdfast::detail
+
+namespace holdfast {
+inline namespace v0 {
+
+class client;
 
 /// How the release of one name of a `multi_lease` went.
 struct member_release {
@@ -33,7 +35,7 @@ struct member_release {
     release_outcome outcome{release_outcome::unknown};
 };
 
-struct multi_release {
+struct HOLDFAST_EXPORT multi_release {
     std::vector<member_release> members;
 
     /// `already_lost` if that is any of them, or else `unknown`, or else `released`.
@@ -43,7 +45,7 @@ struct multi_release {
 /// The proof of holding several locks at once. It is valid as long as all of them are, and what is
 /// said of a `lease` holds for it: validity is decided here, by the clock; ownership is by handle; an
 /// empty one says so everywhere.
-class [[nodiscard]] multi_lease {
+class [[nodiscard]] HOLDFAST_EXPORT multi_lease {
 public:
     struct member {
         std::string store;
@@ -112,7 +114,7 @@ private:
 /// Errors: a busy lock is `false` or `std::nullopt`; everything else throws `std::system_error`, and
 /// then nothing is held. Thread safety and misuse: as with `mutex`. Not re-entrant. Destroyed while
 /// locked, all of its locks are lost and given back.
-class multi_lock {
+class HOLDFAST_EXPORT multi_lock {
 public:
     struct member {
         client& store;
@@ -176,4 +178,5 @@ private:
     detail::taken_list<detail::joint_hold> holds_;
 };
 
+}  // namespace v0
 }  // namespace holdfast

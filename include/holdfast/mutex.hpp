@@ -9,18 +9,20 @@
 #include <holdfast/clock.hpp>
 #include <holdfast/detail/deadline.hpp>
 #include <holdfast/detail/facade.hpp>
+#include <holdfast/export.hpp>
 #include <holdfast/info.hpp>
 #include <holdfast/lease.hpp>
 #include <holdfast/options.hpp>
 
+namespace holdfast::detail {
+class session;
+}  // namespace holdfast::detail
+
 namespace holdfast {
+inline namespace v0 {
 
 class client;
 class segmented_stock;
-
-namespace detail {
-class session;
-}
 
 /// An exclusive lock with a name, held across processes and hosts as far as the store reaches.
 /// Meets the standard's TimedLockable, so `std::scoped_lock`, `std::unique_lock` and
@@ -48,7 +50,7 @@ class session;
 ///     its thread ended           stays locked: another thread may unlock it
 ///     destroyed while locked     its hold is lost (observers hear it; `lost()` is triggered on the
 ///                                thread that destroys it) and given back in the background
-class mutex {
+class HOLDFAST_EXPORT mutex {
 public:
     /// No I/O. Throws `std::system_error` when the name or the options make no sense.
     mutex(client& owner, std::string name, lease_options options = {});
@@ -113,4 +115,5 @@ private:
     detail::facade_holds holds_;
 };
 
+}  // namespace v0
 }  // namespace holdfast

@@ -6,10 +6,12 @@
 #include <string_view>
 
 #include <holdfast/error.hpp>
+#include <holdfast/export.hpp>
 #include <holdfast/owner.hpp>
 #include <holdfast/token.hpp>
 
 namespace holdfast {
+inline namespace v0 {
 
 enum class event_kind : std::uint8_t {
     acquired,
@@ -26,7 +28,7 @@ enum class event_kind : std::uint8_t {
 };
 
 /// The enumerator's name: `release_unconfirmed`.
-[[nodiscard]] std::string_view to_string(event_kind kind) noexcept;
+[[nodiscard]] HOLDFAST_EXPORT std::string_view to_string(event_kind kind) noexcept;
 
 struct event {
     event_kind kind{};
@@ -43,10 +45,11 @@ struct event {
 /// beyond 4096 waiting events new ones are dropped (`client::dropped_events`), and `shutdown` drops
 /// what it could not deliver within half a second. A call that is under way then may end after the
 /// client is gone; no other follows it.
-class observer {
+class HOLDFAST_EXPORT observer {
 public:
     virtual ~observer() = default;
     virtual void on_event(const event& what) noexcept = 0;
 };
 
+}  // namespace v0
 }  // namespace holdfast

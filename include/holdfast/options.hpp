@@ -7,6 +7,7 @@
 #include <string>
 
 namespace holdfast {
+inline namespace v0 {
 
 class observer;
 
@@ -80,4 +81,5 @@ struct client_options {
     std::chrono::milliseconds handover_time{50};
 };
 
+}  // namespace v0
 }  // namespace holdfast

@@ -9,12 +9,14 @@
 #include <vector>
 
 #include <holdfast/engine.hpp>
+#include <holdfast/export.hpp>
 
 /// Engines for stores that have sessions and ordered nodes: etcd, ZooKeeper. The engine implements
 /// `node_store`, seven small requests. `make_node_engine` adds the recipe: queues, readers and writers,
 /// permits, giving up, sessions that end, removal that is repeated until it is certain. Users of locks
 /// need nothing from this header.
 namespace holdfast::engines {
+inline namespace v0 {
 
 /// A session of the store. It ends by itself unless it is kept alive, and takes its nodes with it.
 using session_id = std::uint64_t;
@@ -102,7 +104,7 @@ struct node_events {
 ///
 /// Failure: `store_unavailable` means that nothing was changed, `outcome_unknown` that it may have
 /// been.
-class node_store {
+class HOLDFAST_EXPORT node_store {
 public:
     virtual ~node_store() = default;
 
@@ -141,7 +143,8 @@ public:
 
 /// An engine over a store with ordered nodes: the contract of `engine.hpp`, with the abilities
 /// `watching` and `lines`.
-[[nodiscard]] std::unique_ptr<engine> make_node_engine(std::unique_ptr<node_store> store,
-                                                       const client_identity& identity);
+[[nodiscard]] HOLDFAST_EXPORT std::unique_ptr<engine> make_node_engine(
+    std::unique_ptr<node_store> store, const client_identity& identity);
 
+}  // namespace v0
 }  // namespace holdfast::engines

@@ -6,11 +6,14 @@
 #include <string>
 #include <string_view>
 
+#include <holdfast/export.hpp>
+
 namespace holdfast {
+inline namespace v0 {
 
 /// Who holds a lock: the client (128 random bits, made once per client) and a number that the
 /// client uses for one acquisition only. Written as `<uuid>:<number>`.
-struct owner_id {
+struct HOLDFAST_EXPORT owner_id {
     std::uint64_t high{};
     std::uint64_t low{};
     std::int64_t sequence{};
@@ -28,4 +31,5 @@ struct owner_id {
     friend auto operator<=>(const owner_id&, const owner_id&) = default;
 };
 
+}  // namespace v0
 }  // namespace holdfast

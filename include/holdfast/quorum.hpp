@@ -10,8 +10,10 @@
 
 #include <holdfast/clock.hpp>
 #include <holdfast/engine.hpp>
+#include <holdfast/export.hpp>
 
 namespace holdfast {
+inline namespace v0 {
 
 /// Several independent stores that hold a lock together: whoever has more than half of them has it.
 ///
@@ -35,7 +37,11 @@ struct quorum {
     std::chrono::milliseconds restart_grace{};
 };
 
-namespace engines {
+}  // namespace v0
+}  // namespace holdfast
+
+namespace holdfast::engines {
+inline namespace v0 {
 
 /// Where a quorum gets its time and its chance from; what is left empty is the real thing.
 struct quorum_environment {
@@ -57,14 +63,13 @@ struct quorum_options {
 /// One engine made of several. It has no thread and no timer of its own: members end their calls by
 /// the deadlines they are given. Throws `std::system_error` with `errc::bad_configuration` if two of
 /// them are the same store.
-[[nodiscard]] std::unique_ptr<engine> make_quorum(std::vector<std::unique_ptr<engine>> members,
-                                                  const quorum_options& options = {});
+[[nodiscard]] HOLDFAST_EXPORT std::unique_ptr<engine> make_quorum(
+    std::vector<std::unique_ptr<engine>> members, const quorum_options& options = {});
 
 /// Opens all stores. A minority that cannot be opened now is tried again in the background, and so are
 /// releases that a minority did not confirm.
-[[nodiscard]] std::unique_ptr<engine> open_quorum(const quorum& stores,
-                                                  const client_identity& identity);
+[[nodiscard]] HOLDFAST_EXPORT std::unique_ptr<engine> open_quorum(const quorum& stores,
+                                                                  const client_identity& identity);
 
-}  // namespace engines
-
-}  // namespace holdfast
+}  // namespace v0
+}  // namespace holdfast::engines

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <holdfast/engine.hpp>
+#include <holdfast/export.hpp>
 
 /// An engine for a store that keeps one record for each name and replaces it only if nobody else has
 /// meanwhile: an SQL row, a Memcached item, a file. `make_records_engine` makes the engine; the rules
@@ -16,6 +17,7 @@
 ///
 /// Needed by the writers of such engines, and by nobody else.
 namespace holdfast::engines {
+inline namespace v0 {
 
 /// What a store has under a name.
 struct stored_record {
@@ -49,7 +51,7 @@ struct record_change {
 };
 
 /// An ability of a store: goes through the names that have records.
-class record_listing {
+class HOLDFAST_EXPORT record_listing {
 public:
     struct page {
         struct entry {
@@ -71,7 +73,7 @@ protected:
 
 /// An ability of a store: tells when a record was replaced by a change that `frees`. Without it waiters
 /// ask again every 100 ms.
-class record_news {
+class HOLDFAST_EXPORT record_news {
 public:
     /// As `watching::watch`.
     [[nodiscard]] virtual std::unique_ptr<subscription> listen(std::string name,
@@ -87,7 +89,7 @@ protected:
 ///
 /// Thread safety: all functions may be called from any thread at any time; those about one name, by one
 /// engine, one at a time.
-class record_store {
+class HOLDFAST_EXPORT record_store {
 public:
     virtual ~record_store() = default;
 
@@ -107,7 +109,8 @@ public:
     [[nodiscard]] virtual record_news* news() noexcept { return nullptr; }
 };
 
-[[nodiscard]] std::unique_ptr<engine> make_records_engine(std::unique_ptr<record_store> store,
-                                                          const client_identity& identity);
+[[nodiscard]] HOLDFAST_EXPORT std::unique_ptr<engine> make_records_engine(
+    std::unique_ptr<record_store> store, const client_identity& identity);
 
+}  // namespace v0
 }  // namespace holdfast::engines

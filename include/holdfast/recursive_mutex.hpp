@@ -8,17 +8,19 @@
 
 #include <holdfast/clock.hpp>
 #include <holdfast/detail/deadline.hpp>
+#include <holdfast/export.hpp>
 #include <holdfast/lease.hpp>
 #include <holdfast/options.hpp>
 
-namespace holdfast {
-
-class client;
-
-namespace detail {
+namespace holdfast::detail {
 class hold;
 class session;
-}  // namespace detail
+}  // namespace holdfast::detail
+
+namespace holdfast {
+inline namespace v0 {
+
+class client;
 
 /// A `mutex` that its thread may lock again. Only the first `lock` and the last `unlock` talk to the
 /// store; what lies between is counted here. Meets the standard's TimedLockable.
@@ -35,7 +37,7 @@ class session;
 ///     destroyed while locked                          what was locked through this object is unlocked;
 ///                                                     if nothing is left, the hold is lost, as with
 ///                                                     `mutex`
-class recursive_mutex {
+class HOLDFAST_EXPORT recursive_mutex {
 public:
     recursive_mutex(client& owner, std::string name, lease_options options = {});
     recursive_mutex(const recursive_mutex&) = delete;
@@ -73,4 +75,5 @@ private:
     lease_options options_;
 };
 
+}  // namespace v0
 }  // namespace holdfast

@@ -14,12 +14,14 @@
 
 #include <holdfast/clock.hpp>
 #include <holdfast/detail/deadline.hpp>
+#include <holdfast/export.hpp>
 #include <holdfast/multi_lock.hpp>
 #include <holdfast/mutex.hpp>
 #include <holdfast/options.hpp>
 #include <holdfast/token.hpp>
 
 namespace holdfast {
+inline namespace v0 {
 
 class client;
 
@@ -94,7 +96,7 @@ struct taking {
 /// Locks are called `<name>:<index>`; everybody who uses the name must use the same number of segments.
 /// Errors: `std::system_error` as from `mutex`, and whatever the store's functions throw.
 /// Thread safety: all functions may be called from any thread, and so are the store's.
-class segmented_stock {
+class HOLDFAST_EXPORT segmented_stock {
 public:
     /// No I/O. Throws `std::system_error` when the name or the options make no sense, there are no
     /// segments, or the store lacks a function.
@@ -148,4 +150,5 @@ private:
     std::vector<std::atomic<bool>> empty_;
 };
 
+}  // namespace v0
 }  // namespace holdfast

@@ -9,16 +9,18 @@
 
 #include <holdfast/clock.hpp>
 #include <holdfast/detail/deadline.hpp>
+#include <holdfast/export.hpp>
 #include <holdfast/lease.hpp>
 #include <holdfast/options.hpp>
 
+namespace holdfast::detail {
+class session;
+}  // namespace holdfast::detail
+
 namespace holdfast {
+inline namespace v0 {
 
 class client;
-
-namespace detail {
-class session;
-}
 
 /// At most `limit` permits held at once, wherever the holders are. A permit is a lease: it is
 /// renewed while its holder lives and returns by itself when the holder dies.
@@ -32,7 +34,7 @@ class session;
 ///
 /// Permits are leases: they outlive the semaphore object and the thread that took them. A thread that
 /// waits for more permits than are left beside its own waits for itself.
-class semaphore {
+class HOLDFAST_EXPORT semaphore {
 public:
     semaphore(client& owner, std::string name, std::uint32_t limit, lease_options options = {});
     semaphore(const semaphore&) = delete;
@@ -86,4 +88,5 @@ private:
     lease_options options_;
 };
 
+}  // namespace v0
 }  // namespace holdfast

@@ -9,17 +9,19 @@
 #include <holdfast/clock.hpp>
 #include <holdfast/detail/deadline.hpp>
 #include <holdfast/detail/facade.hpp>
+#include <holdfast/export.hpp>
 #include <holdfast/info.hpp>
 #include <holdfast/lease.hpp>
 #include <holdfast/options.hpp>
 
+namespace holdfast::detail {
+class session;
+}  // namespace holdfast::detail
+
 namespace holdfast {
+inline namespace v0 {
 
 class client;
-
-namespace detail {
-class session;
-}
 
 /// Many readers or one writer. Meets the standard's SharedTimedLockable, so `std::shared_lock` and
 /// `std::unique_lock` work with it. Every reader has a lease of its own, so a reader that dies does
@@ -37,7 +39,7 @@ class session;
 ///
 /// Misuse, threads and errors: as with `mutex`, for readers and writers alike. A reader that wants to
 /// write, or the other way round, waits for itself.
-class shared_mutex {
+class HOLDFAST_EXPORT shared_mutex {
 public:
     shared_mutex(client& owner, std::string name, lease_options options = {},
                  other_kinds others = other_kinds::refuse);
@@ -124,4 +126,5 @@ private:
     detail::facade_holds readers_;
 };
 
+}  // namespace v0
 }  // namespace holdfast

@@ -7,17 +7,19 @@
 #include <string_view>
 #include <vector>
 
+#include <holdfast/export.hpp>
 #include <holdfast/multi_lock.hpp>
 #include <holdfast/mutex.hpp>
 #include <holdfast/options.hpp>
 
 namespace holdfast {
+inline namespace v0 {
 
 class client;
 
 /// 64-bit FNV-1a: the same on every host, in every build and every language. For spreading keys, not
 /// against people who choose them.
-[[nodiscard]] std::uint64_t stable_hash(std::string_view text) noexcept;
+[[nodiscard]] HOLDFAST_EXPORT std::uint64_t stable_hash(std::string_view text) noexcept;
 
 /// A fixed number of locks for any number of keys: key → stripe `stable_hash(key) % stripes`, a `mutex`
 /// with the name `<name>:<stripe>`. Two keys may share a stripe, and then exclude each other although
@@ -29,7 +31,7 @@ class client;
 ///
 /// Lifetime: the client must outlive it. A stripe that is locked when this object is destroyed is lost
 /// and given back, as with `mutex`. Thread safety: all functions may be called from any thread.
-class striped_mutex {
+class HOLDFAST_EXPORT striped_mutex {
 public:
     /// No I/O. Every stripe is a `mutex` in memory, some hundred bytes with its name. Throws
     /// `std::system_error` when the name or the options make no sense, and `invalid_argument` for no
@@ -58,4 +60,5 @@ private:
     std::vector<std::unique_ptr<mutex>> stripes_;
 };
 
+}  // namespace v0
 }  // namespace holdfast

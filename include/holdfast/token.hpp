@@ -4,6 +4,7 @@
 #include <cstdint>
 
 namespace holdfast {
+inline namespace v0 {
 
 /// The fencing token of one hold. Every later hold of the same lock has a larger one, so a
 /// resource that remembers the largest token it has seen can refuse a holder that is late.
@@ -13,4 +14,5 @@ struct fencing_token {
     friend auto operator<=>(const fencing_token&, const fencing_token&) = default;
 };
 
+}  // namespace v0
 }  // namespace holdfast

@@ -1,6 +1,7 @@
 #include <holdfast/error.hpp>
 
 namespace holdfast {
+inline namespace v0 {
 
 namespace {
 
@@ -97,4 +98,5 @@ void failure::raise(const std::string& what) const {
     throw std::system_error{code, text};
 }
 
+}  // namespace v0
 }  // namespace holdfast

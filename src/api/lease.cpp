@@ -7,7 +7,7 @@
 
 namespace holdfast {
 
-std::string_view to_string(release_outcome outcome) noexcept {
+std::string_view v0::to_string(release_outcome outcome) noexcept {
     switch (outcome) {
         case release_outcome::released:
             return "released";

@@ -1,6 +1,7 @@
 #include <holdfast/observer.hpp>
 
 namespace holdfast {
+inline namespace v0 {
 
 std::string_view to_string(event_kind kind) noexcept {
     switch (kind) {
@@ -30,4 +31,5 @@ std::string_view to_string(event_kind kind) noexcept {
     return "unknown";
 }
 
+}  // namespace v0
 }  // namespace holdfast

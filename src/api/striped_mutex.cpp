@@ -6,6 +6,7 @@
 #include <utility>
 
 namespace holdfast {
+inline namespace v0 {
 
 namespace {
 
@@ -68,4 +69,5 @@ multi_lock striped_mutex::all() const {
     return multi_lock{owner_, std::move(names), options_};
 }
 
+}  // namespace v0
 }  // namespace holdfast

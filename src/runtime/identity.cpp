@@ -8,6 +8,7 @@
 #include <utility>
 
 namespace holdfast::engines {
+inline namespace v0 {
 
 namespace {
 
@@ -27,4 +28,5 @@ client_identity make_identity(std::string label) {
     return {owner_id::random_client(), {host_name(), getpid(), program_name(), std::move(label)}};
 }
 
+}  // namespace v0
 }  // namespace holdfast::engines

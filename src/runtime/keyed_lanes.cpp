@@ -32,7 +32,7 @@ thread_local const void* inside = nullptr;
 
 }  // namespace
 
-void raise_refusal(keyed_lanes::admission why) {
+void v0::raise_refusal(keyed_lanes::admission why) {
     if (why == keyed_lanes::admission::closed) {
         failure{errc::shut_down, "it was closed"}.raise("keyed_executor");
     }
@@ -46,7 +46,7 @@ void raise_refusal(keyed_lanes::admission why) {
     }
 }
 
-void raise_no_handler() {
+void v0::raise_no_handler() {
     failure{errc::invalid_argument, "it needs a handler"}.raise("keyed_batcher");
 }
 

@@ -196,7 +196,7 @@ def public_names(header):
     """The types and functions of a header, without those that are for the library."""
     kinds = r"(?:class|struct|enum class)"
     text = re.sub(r"^ */// For the library\..*?\n\n", "", header, flags=re.M | re.S)
-    text = re.sub(r"//[^\n]*|^#[^\n]*|\[\[\w+\]\]", "", text, flags=re.M)
+    text = re.sub(r"//[^\n]*|^#[^\n]*|\[\[\w+\]\]|HOLDFAST_EXPORT ", "", text, flags=re.M)
     text = re.sub(r"^namespace [^\n]*\{|^\}$", "", without(text, r"namespace detail"), flags=re.M)
     text = re.sub(r"^(?:private|protected):.*?(?=^public:|^\};)", "", text, flags=re.M | re.S)
     types = re.findall(rf"^\s*{kinds} +(\w+)[^;{{]*\{{", text, re.M)

@@ -10,7 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include <holdfast/export.hpp>
+
 namespace holdfast {
+inline namespace v0 {
 
 struct keyed_executor_options {
     /// Zero: as many as the machine has processors. More than 16 384: `errc::invalid_argument`.
@@ -21,7 +24,11 @@ struct keyed_executor_options {
     std::size_t most_in_all{65536};
 };
 
-namespace detail {
+}  // namespace v0
+}  // namespace holdfast
+
+namespace holdfast::detail {
+inline namespace v0 {
 
 /// One operation that waits for its turn.
 class keyed_work {
@@ -45,7 +52,7 @@ public:
 ///
 /// In a forked child there are no threads to run anything, and a mutex may be locked for ever: what is
 /// new is refused, and everything else does nothing.
-class keyed_lanes {
+class HOLDFAST_EXPORT keyed_lanes {
 public:
     using work = std::unique_ptr<keyed_work>;
     /// Does what waits, in order. Must not throw.
@@ -77,9 +84,9 @@ private:
 };
 
 /// Throws what an admission other than `accepted`, `full` and `stopped` means.
-void raise_refusal(keyed_lanes::admission why);
+HOLDFAST_EXPORT void raise_refusal(keyed_lanes::admission why);
 /// Throws `errc::invalid_argument`: there is nobody to hand operations to.
-[[noreturn]] void raise_no_handler();
+[[noreturn]] HOLDFAST_EXPORT void raise_no_handler();
 
-}  // namespace detail
-}  // namespace holdfast
+}  // namespace v0
+}  // namespace holdfast::detail

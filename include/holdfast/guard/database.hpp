@@ -7,9 +7,12 @@
 #include <string_view>
 #include <vector>
 
+#include <holdfast/export.hpp>
+
 /// Guards put the check where the write is: into the user's own database, on the user's own connection,
 /// inside the user's own transaction. See docs/guards.md for which one to use when.
 namespace holdfast::guard {
+inline namespace v0 {
 
 enum class dialect : std::uint8_t { sqlite, postgres, mysql };
 
@@ -31,7 +34,7 @@ struct parameter {
 };
 
 /// What became of a statement.
-struct answer {
+struct HOLDFAST_EXPORT answer {
     /// Rows changed, as the database counts them; zero for a statement that only reads.
     std::uint64_t changed{};
     /// The columns of the first row; none when there was no row. NULL is `nullopt`.
@@ -57,7 +60,7 @@ struct answer {
 /// - `unauthorised`, `store_error`: as they say; the text has the database's own words.
 ///
 /// Thread safety: that of the connection, one thread at a time as a rule.
-class database {
+class HOLDFAST_EXPORT database {
 public:
     virtual ~database() = default;
 
@@ -75,4 +78,5 @@ protected:
     database& operator=(const database&) = default;
 };
 
+}  // namespace v0
 }  // namespace holdfast::guard

@@ -4,10 +4,12 @@
 #include <string>
 #include <string_view>
 
+#include <holdfast/export.hpp>
 #include <holdfast/guard/database.hpp>
 #include <holdfast/token.hpp>
 
 namespace holdfast::guard {
+inline namespace v0 {
 
 enum class admission : std::uint8_t {
     admitted,
@@ -15,7 +17,7 @@ enum class admission : std::uint8_t {
     stale,
 };
 
-[[nodiscard]] std::string_view to_string(admission verdict) noexcept;
+[[nodiscard]] HOLDFAST_EXPORT std::string_view to_string(admission verdict) noexcept;
 
 /// Remembers the largest fencing token that was seen for each resource, and refuses smaller ones.
 ///
@@ -33,7 +35,7 @@ enum class admission : std::uint8_t {
 ///
 /// `stale` is an answer. Misuse (no transaction, a name that is empty or longer than 255 bytes, a token
 /// above 2^63 - 1) and what the database refuses is `std::system_error`; see `database`.
-class fence {
+class HOLDFAST_EXPORT fence {
 public:
     /// `table` may be qualified with a schema. Throws `invalid_argument` when it is not an identifier.
     explicit fence(database& connection, std::string_view table = "holdfast_fence");
@@ -59,4 +61,5 @@ private:
     std::string read_;
 };
 
+}  // namespace v0
 }  // namespace holdfast::guard

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <holdfast/export.hpp>
 #include <holdfast/guard/database.hpp>
 
 struct st_mysql;
 
 namespace holdfast::guard {
+inline namespace v0 {
 
 /// A connection to MariaDB, 10.2 or newer, or MySQL, 8.0 or newer (`MYSQL*`), with InnoDB tables.
 ///
@@ -22,7 +24,7 @@ namespace holdfast::guard {
 ///
 /// After an error of any statement on the connection, `in_transaction` asks the server (`DO 0`):
 /// the client library does not know whether the error ended the transaction.
-class mysql_database final : public database {
+class HOLDFAST_EXPORT mysql_database final : public database {
 public:
     /// Throws `invalid_argument` for a null connection.
     explicit mysql_database(st_mysql* connection);
@@ -47,4 +49,5 @@ private:
     bool status_is_current_{true};
 };
 
+}  // namespace v0
 }  // namespace holdfast::guard

@@ -8,9 +8,11 @@
 #include <string>
 #include <string_view>
 
+#include <holdfast/export.hpp>
 #include <holdfast/guard/database.hpp>
 
 namespace holdfast::guard {
+inline namespace v0 {
 
 struct once_terms {
     /// For how long a claim keeps others away if its claimer is not heard of again. Longer than the
@@ -52,8 +54,8 @@ enum class completion : std::uint8_t {
     superseded,
 };
 
-[[nodiscard]] std::string_view to_string(once_reply::verdict result) noexcept;
-[[nodiscard]] std::string_view to_string(completion result) noexcept;
+[[nodiscard]] HOLDFAST_EXPORT std::string_view to_string(once_reply::verdict result) noexcept;
+[[nodiscard]] HOLDFAST_EXPORT std::string_view to_string(completion result) noexcept;
 
 /// Lets an operation that may be asked for several times happen once, and gives every retry the
 /// outcome.
@@ -72,7 +74,7 @@ enum class completion : std::uint8_t {
 ///
 /// `running`, `superseded` are answers; misuse and what the database refuses is `std::system_error`,
 /// see `database`.
-class once {
+class HOLDFAST_EXPORT once {
 public:
     /// Throws `invalid_argument` for terms out of range and a table that is not an identifier.
     explicit once(database& connection, once_terms terms = {},
@@ -113,4 +115,5 @@ private:
     std::string forget_;
 };
 
+}  // namespace v0
 }  // namespace holdfast::guard

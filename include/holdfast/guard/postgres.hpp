@@ -1,10 +1,12 @@
 #pragma once
 
+#include <holdfast/export.hpp>
 #include <holdfast/guard/database.hpp>
 
 struct pg_conn;
 
 namespace holdfast::guard {
+inline namespace v0 {
 
 /// A connection to PostgreSQL, 9.5 or newer (`PGconn*`).
 ///
@@ -14,7 +16,7 @@ namespace holdfast::guard {
 /// `store_error`.
 ///
 /// Nothing is prepared and nothing is kept in the session, so poolers of connections are welcome.
-class postgres_database final : public database {
+class HOLDFAST_EXPORT postgres_database final : public database {
 public:
     /// Throws `invalid_argument` for a null connection.
     explicit postgres_database(pg_conn* connection);
@@ -27,4 +29,5 @@ private:
     pg_conn* connection_;
 };
 
+}  // namespace v0
 }  // namespace holdfast::guard

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <holdfast/export.hpp>
 #include <holdfast/guard/fence.hpp>
 #include <holdfast/guard/once.hpp>
 #include <holdfast/guard/storage_lease.hpp>
@@ -32,13 +33,14 @@ struct redisReply;
 ///
 /// Thread safety: that of the connection, one thread at a time.
 namespace holdfast::guard {
+inline namespace v0 {
 
 /// Remembers the largest token seen for each key, and refuses smaller ones; see `fence`.
 ///
 /// The token of `key` is kept under `holdfast_fence:{key}`, or `holdfast_fence::key` if the key has a
 /// `{tag}`, without expiry: one that was forgotten or evicted would let everybody in. Delete it
 /// together with the key, and only when no lock on it is left.
-class redis_fence {
+class HOLDFAST_EXPORT redis_fence {
 public:
     struct free_reply {
         void operator()(redisReply* reply) const noexcept;
@@ -73,7 +75,7 @@ private:
 };
 
 /// A hash with the field `lease_seq`; see `storage_lease`.
-class redis_storage_lease {
+class HOLDFAST_EXPORT redis_storage_lease {
 public:
     explicit redis_storage_lease(redisContext* connection);
 
@@ -88,7 +90,7 @@ private:
 };
 
 /// See `once`. An operation is kept under `holdfast_once:{operation}`, and forgotten by Redis itself.
-class redis_once {
+class HOLDFAST_EXPORT redis_once {
 public:
     explicit redis_once(redisContext* connection, once_terms terms = {});
 
@@ -102,4 +104,5 @@ private:
     once_terms terms_;
 };
 
+}  // namespace v0
 }  // namespace holdfast::guard

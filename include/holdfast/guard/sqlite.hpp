@@ -4,12 +4,14 @@
 #include <utility>
 #include <vector>
 
+#include <holdfast/export.hpp>
 #include <holdfast/guard/database.hpp>
 
 struct sqlite3;
 struct sqlite3_stmt;
 
 namespace holdfast::guard {
+inline namespace v0 {
 
 /// A connection to SQLite, 3.37 or newer. Keeps the last 16 statements that it prepared, so it must be
 /// gone before the connection is closed.
@@ -17,7 +19,7 @@ namespace holdfast::guard {
 /// A guard's first statement takes the database's write lock, also in a transaction begun with plain
 /// `BEGIN`. If the transaction has read before, and somebody wrote since, that fails with `busy`: begin
 /// with `BEGIN IMMEDIATE` to wait instead.
-class sqlite_database final : public database {
+class HOLDFAST_EXPORT sqlite_database final : public database {
 public:
     /// Throws `invalid_argument` for a null connection, `store_unavailable` for one that failed to
     /// open.
@@ -38,4 +40,5 @@ private:
     std::vector<std::pair<std::string, sqlite3_stmt*>> prepared_;
 };
 
+}  // namespace v0
 }  // namespace holdfast::guard

@@ -7,9 +7,11 @@
 #include <string>
 #include <string_view>
 
+#include <holdfast/export.hpp>
 #include <holdfast/guard/database.hpp>
 
 namespace holdfast::guard {
+inline namespace v0 {
 
 /// How often what is stored was changed under a lock: the storage's own number, not the lock's.
 struct lease_sequence {
@@ -25,7 +27,7 @@ enum class contest : std::uint8_t {
     lost,
 };
 
-[[nodiscard]] std::string_view to_string(contest result) noexcept;
+[[nodiscard]] HOLDFAST_EXPORT std::string_view to_string(contest result) noexcept;
 
 /// The user's own table with its `lease_seq` column.
 struct lease_columns {
@@ -46,7 +48,7 @@ struct lease_columns {
 /// unnoticed.
 ///
 /// `lost` is an answer; misuse and what the database refuses is `std::system_error`, see `database`.
-class storage_lease {
+class HOLDFAST_EXPORT storage_lease {
 public:
     /// In a table of its own, for resources that are not one row of one table.
     explicit storage_lease(database& connection);
@@ -82,4 +84,5 @@ private:
     std::string begin_;
 };
 
+}  // namespace v0
 }  // namespace holdfast::guard
