@@ -64,7 +64,9 @@ std::unique_ptr<subscription> redis_engine::watch(std::string name, lock_kind ki
         channels.push_back(listen(grant_channel(key, identity_.client.client_text()),
                                   [this, name](std::string_view message) { on_grant(name, message); }));
     }
-    channels.push_back(listen(listeners_channel(key), [](std::string_view) {}));
+    if (kind != lock_kind::mixed_mutex) {
+        channels.push_back(listen(listeners_channel(key), [](std::string_view) {}));
+    }
     channels.push_back(
         listen(channel_of(kind, key), [this, key, hint = std::move(hint)](std::string_view message) {
             turns_->heard(key, message);
@@ -165,11 +167,11 @@ void redis_engine::attend(const std::string& name, lock_kind kind, const owner_i
                           idle_thread& thread) {
     const auto others_listen = [&] {
         const std::lock_guard lock{guard_};
-        const auto own = kind == lock_kind::mutex || kind == lock_kind::mixed_mutex ? 3U
-                         : kind == lock_kind::latch                                 ? 1U
-                         : kind != lock_kind::fair_mutex                            ? 2U
-                         : in_line_.contains(owner)                                 ? 1U
-                                                                                    : 0U;
+        const auto own = kind == lock_kind::mutex        ? 3U
+                         : kind == lock_kind::latch      ? 1U
+                         : kind != lock_kind::fair_mutex ? 2U
+                         : in_line_.contains(owner)      ? 1U
+                                                         : 0U;
         return watches_->listeners() > (revocations_ ? 1U : 0U) + own;
     };
     router_->attend(slot_for(dialect_.key_of(name)), thread, others_listen);

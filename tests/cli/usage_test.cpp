@@ -249,7 +249,7 @@ TEST_F(configuration, check_of_another_lock_inside_run_says_which_lock_is_held) 
 TEST_F(configuration, the_list_of_known_schemes_has_no_colon_too_many) {
     for (const char* store : {"nosuch:x", "nonsense"}) {
         const auto refused = finish({"list", "--store", store});
-        EXPECT_THAT(refused->errors(), HasSubstr(", quorum: bad configuration")) << store;
+        EXPECT_THAT(refused->errors(), HasSubstr(", rediss+cluster: bad configuration")) << store;
         EXPECT_THAT(refused->errors(), Not(HasSubstr("::")));
     }
 }

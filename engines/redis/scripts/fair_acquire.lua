@@ -47,11 +47,13 @@ else
     head, head_alive_until = first_alive(line, now)
 end
 if kind == 'none' and not head then
-    -- Times and wishes without a place in the line are nobody's.
-    if redis.call('EXISTS', line.queue) == 0 then
+    local alone = redis.call('EXISTS', line.queue) == 0
+    local reply = grant_alone(claim, lock, holds, counter, {owner, '1'})
+    if alone then
+        -- Times and wishes without a place in the line are nobody's.
         redis.call('DEL', line.timeouts, line.wishes)
     end
-    return grant_alone(claim, lock, holds, counter, {owner, '1'})
+    return reply
 end
 if kind == 'none' and head == owner then
     local reply = grant_alone(claim, lock, holds, counter, {owner, '1'})

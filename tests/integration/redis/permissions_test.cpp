@@ -220,6 +220,7 @@ TEST_F(redis_permissions, one_that_is_missing_is_named_and_leaves_nothing_for_ev
             admin_.command({"FLUSHALL"});
             each.prepare();
             const auto before = contents();
+            const auto lock_before = server_.cli({"HGETALL", "stock"});
             admin_.command({"ACL", "SETUSER", "locker", "-" + command});
             const auto why = each.run();
             admin_.command({"ACL", "SETUSER", "locker", "+" + command});
@@ -228,7 +229,10 @@ TEST_F(redis_permissions, one_that_is_missing_is_named_and_leaves_nothing_for_ev
             // line nobody waits for.
             if (why && each.gives_back) {
                 EXPECT_TRUE(each.gives_back()) << contents();
-            } else if (why && !each.name.starts_with("fair acquire")) {
+            } else if (why && each.name.starts_with("fair acquire")) {
+                EXPECT_EQ(server_.cli({"HGETALL", "stock"}), lock_before)
+                    << "after a refusal nothing is held";
+            } else if (why) {
                 EXPECT_EQ(contents(), before) << "a refusal means that nothing was changed";
             }
             for (const auto& key : keys_without_expiry()) {

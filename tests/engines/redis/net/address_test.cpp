@@ -186,7 +186,7 @@ TEST_F(address_parsing, what_is_wrong_is_said_with_what_to_write_instead) {
     EXPECT_NE(refusal("redis", "//h?colour=red").find("\"colour\" is not known"), std::string::npos);
     EXPECT_NE(refusal("redis", "//h?prefix=a&prefix=b").find("given twice"), std::string::npos);
     EXPECT_NE(refusal("redis", "//h?ca=/x").find("rediss"), std::string::npos);
-    EXPECT_NE(refusal("redis", "//h?sharded=on").find("not known"), std::string::npos);
+    EXPECT_NE(refusal("redis", "//h?sharded=on").find("redis+cluster:// only"), std::string::npos);
     EXPECT_NE(refusal("rediss", "//h?key=/x").find("cert"), std::string::npos);
     EXPECT_NE(refusal("rediss", "//h?verify=maybe").find("yes or no"), std::string::npos);
     EXPECT_NE(refusal("redis", "//h?connect_timeout=0").find("1 to 600000"), std::string::npos);
