@@ -338,7 +338,7 @@ void inherit_hold(check_arguments& check) {
         program.assign(separator + 1, words.end());
         words.erase(separator, words.end());
     }
-    return make_command_line(given_options{command, std::move(words)}, std::move(program), separated);
+    return make_command_line(given_options{command, words}, std::move(program), separated);
 }
 
 /// The commands that have options, as a list for people.
@@ -352,6 +352,7 @@ void inherit_hold(check_arguments& check) {
 
 }  // namespace
 
+// Commands are not CLI11 subcommands: its errors neither list the commands nor say what to write.
 command_line parse_arguments(std::vector<std::string> words) {
     if (words.empty()) {
         refuse("what to do? write holdfast run NAME -- COMMAND, or one of " + known_commands());

@@ -82,7 +82,7 @@ std::string problem_with(const option_entry& option, const std::string& text) {
     return {};
 }
 
-given_options::given_options(std::string command, std::vector<std::string> words)
+given_options::given_options(std::string command, const std::vector<std::string>& words)
     : command_{std::move(command)} {
     try {
         read(take_arguments(words));

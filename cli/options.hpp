@@ -22,7 +22,7 @@ namespace holdfast::cli {
 class given_options {
 public:
     /// Reads the words after the command's name. Throws `stop_program` with `exit_code::usage`.
-    given_options(std::string command, std::vector<std::string> words);
+    given_options(std::string command, const std::vector<std::string>& words);
 
     [[nodiscard]] const std::string& command() const noexcept { return command_; }
     /// Names of locks, or what stands in their place.
