@@ -6,10 +6,10 @@
 
 #include <holdfast/clock.hpp>
 
-namespace holdfast::engines::redis {
+namespace holdfast::engines {
 
-/// How long to pause before the next attempt to connect: 50 ms, doubled up to 2 s, and jittered so that
-/// a returning server is not met by everybody at once.
+/// The pauses between attempts to connect: 50 ms, doubled up to 2 s, with jitter, so that not all
+/// clients come back to a server at the same moment.
 class backoff {
 public:
     void succeeded() noexcept { failures_ = 0; }
@@ -23,8 +23,8 @@ public:
         return clock::duration{jitter(random_)};
     }
 
-    /// After a loss the first attempt is made at once, but a server that takes connections only to
-    /// drop them is not hammered.
+    /// The first attempt after a loss is made at once, unless the server has dropped another connection
+    /// within a second.
     [[nodiscard]] clock::duration after_loss(clock::time_point now) {
         using namespace std::chrono_literals;
         const bool hammering = last_loss_ != clock::time_point{} && now - last_loss_ < 1s;
@@ -38,4 +38,4 @@ private:
     std::minstd_rand random_{std::random_device{}()};
 };
 
-}  // namespace holdfast::engines::redis
+}  // namespace holdfast::engines

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cerrno>
+#include <common/net/stream.hpp>
 #include <common/standard_streams.hpp>
-#include <redis/net/stream.hpp>
 #include <string_view>
 #include <system_error>
 
@@ -13,10 +13,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-namespace holdfast::engines::redis {
+namespace holdfast::engines::net {
 
 using namespace std::chrono_literals;
-using outcome = io_result::outcome;
+using status = io_result::status;
 
 namespace {
 
@@ -40,13 +40,19 @@ failure broken(int error) {
     return {errc::store_unavailable, std::generic_category().message(error)};
 }
 
+std::string no_tls_there(const plain_protocol& plain) {
+    std::string words{tls_session::no_tls_there};
+    words.append("; ").append(plain.advice).append(", or give the port that it listens on with TLS");
+    return words;
+}
+
 template <class Value>
 void set_option(int socket, int level, int option, const Value& value) noexcept {
     // An option that the system does not know is no reason not to connect.
     static_cast<void>(::setsockopt(socket, level, option, &value, sizeof value));
 }
 
-/// So that a connection whose other end vanished without a word does not look alive for hours.
+/// A connection whose other end has vanished must not look alive for hours.
 void notice_death(int socket) noexcept {
     set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
     set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
@@ -65,9 +71,9 @@ struct connected_socket {
     failure error;
 };
 
-connected_socket connect_to(const endpoint& where, const std::string& name, clock::time_point deadline,
+connected_socket connect_to(const endpoint& server, const std::string& name, clock::time_point deadline,
                             const waiting& wait) {
-    const int family = where.address.ss_family;
+    const int family = server.address.ss_family;
     descriptor made{
         keep_off_standard_streams(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0))};
     if (!made) {
@@ -76,8 +82,8 @@ connected_socket connect_to(const endpoint& where, const std::string& name, cloc
     if (family != AF_UNIX) {
         notice_death(made.get());
     }
-    const auto* address = reinterpret_cast<const ::sockaddr*>(&where.address);
-    if (::connect(made.get(), address, where.length) == 0) {
+    const auto* address = reinterpret_cast<const ::sockaddr*>(&server.address);
+    if (::connect(made.get(), address, server.length) == 0) {
         return {.socket = std::move(made), .error = {}};
     }
     if (errno != EINPROGRESS) {
@@ -102,7 +108,7 @@ connected_socket connect_to_any(const std::vector<endpoint>& choice, const std::
     connected_socket last{.socket = {},
                           .error = {errc::store_unavailable, name + ": the host has no address"}};
     for (std::size_t index = 0; index < choice.size(); ++index) {
-        // An address that does not answer leaves time for those after it.
+        // An address that does not answer must leave time for the next ones.
         const auto share = (deadline - clock::now()) / static_cast<int>(choice.size() - index);
         last = connect_to(choice[index], name, clock::now() + share, wait);
         if (last.socket) {
@@ -112,33 +118,32 @@ connected_socket connect_to_any(const std::vector<endpoint>& choice, const std::
     return last;
 }
 
-/// A server without TLS takes the TLS handshake for the beginning of a command, and waits for the rest
-/// of it in silence: it has to be asked in its own words.
-bool answers_without_tls(const std::vector<endpoint>& choice, const std::string& name,
-                         clock::time_point deadline, const waiting& wait) {
-    constexpr std::string_view question = "PING\r\n";
+bool answers_without_tls(const plain_protocol& plain, const std::vector<endpoint>& choice,
+                         const std::string& name, clock::time_point deadline, const waiting& wait) {
     const connected_socket asked = connect_to_any(choice, name, deadline, wait);
     char first{};
     return asked.socket &&
-           ::send(asked.socket.get(), question.data(), question.size(), MSG_NOSIGNAL | MSG_DONTWAIT) >
-               0 &&
+           ::send(asked.socket.get(), plain.request.data(), plain.request.size(),
+                  MSG_NOSIGNAL | MSG_DONTWAIT) > 0 &&
            wait(asked.socket.get(), POLLIN, deadline) &&
-           ::recv(asked.socket.get(), &first, 1, MSG_DONTWAIT) == 1 && (first == '+' || first == '-');
+           ::recv(asked.socket.get(), &first, 1, MSG_DONTWAIT) == 1 &&
+           plain.first_characters.find(first) != std::string_view::npos;
 }
 
 }  // namespace
 
-stream::opened stream::open(const node_address& where, const std::optional<tls_settings>& tls,
-                            clock::time_point deadline, const waiting& wait) {
-    const std::string name = where.text();
+stream::opened stream::open(const node_address& server, const std::optional<tls_settings>& tls,
+                            const plain_protocol& plain, clock::time_point deadline,
+                            const waiting& wait) {
+    const std::string name = server.text();
     std::unique_ptr<tls_session> session;
     if (tls) {
-        session = std::make_unique<tls_session>(*tls, where.host);
-        if (const failure& why = session->unusable()) {
-            return {.connected = {}, .error = {why.code, name + ": " + why.detail}};
+        session = std::make_unique<tls_session>(*tls, server.host);
+        if (const failure& error = session->unusable()) {
+            return {.connected = {}, .error = {error.code, name + ": " + error.detail}};
         }
     }
-    endpoints choice = look_up(where, deadline, wait);
+    endpoints choice = look_up(server, deadline, wait);
     if (choice.error) {
         return {.connected = {}, .error = std::move(choice.error)};
     }
@@ -156,16 +161,16 @@ stream::opened stream::open(const node_address& where, const std::optional<tls_s
     const auto quarter = (deadline - began) / 4;
     const auto for_question = std::min<clock::duration>(200ms, quarter);
     failure error;
-    // The question is put soon, and again at the end: a busy server may take its time to answer.
+    // The server is asked without TLS soon, and again at the end: a busy server may answer late.
     for (const auto until :
          {began + std::min<clock::duration>(300ms, quarter), deadline - for_question}) {
-        error = connected->shake_hands(until, wait);
+        error = connected->shake_hands(plain, until, wait);
         const bool timed_out = clock::now() >= until;
         if (error.code != errc::store_unavailable) {
             break;
         }
-        if (answers_without_tls(choice.found, name, clock::now() + for_question, wait)) {
-            error = {errc::bad_configuration, name + ": " + std::string{tls_session::no_tls_there}};
+        if (answers_without_tls(plain, choice.found, name, clock::now() + for_question, wait)) {
+            error = {errc::bad_configuration, name + ": " + no_tls_there(plain)};
             break;
         }
         if (!timed_out) {
@@ -175,36 +180,36 @@ stream::opened stream::open(const node_address& where, const std::optional<tls_s
     return {.connected = error ? nullptr : std::move(connected), .error = error};
 }
 
-bool stream::answers_tls(const node_address& where, clock::time_point deadline, const waiting& wait) {
+bool stream::answers_tls(const node_address& server, clock::time_point deadline, const waiting& wait) {
     tls_settings unverified;
     unverified.verify = false;
-    tls_session session{unverified, where.host};
-    const endpoints choice = look_up(where, deadline, wait);
+    tls_session session{unverified, server.host};
+    const endpoints choice = look_up(server, deadline, wait);
     if (session.unusable() || choice.error) {
         return false;
     }
-    const connected_socket asked = connect_to_any(choice.found, where.text(), deadline, wait);
+    const connected_socket asked = connect_to_any(choice.found, server.text(), deadline, wait);
     if (!asked.socket) {
         return false;
     }
     session.attach(asked.socket.get());
     for (;;) {
         const io_result step = session.handshake();
-        if (step.what == outcome::again) {
-            if (!wait(asked.socket.get(), step.wants, deadline)) {
+        if (step.outcome == status::again) {
+            if (!wait(asked.socket.get(), step.events, deadline)) {
                 return false;
             }
             continue;
         }
-        // A refusal is an answer, too: of a server that demands a certificate of ours.
-        return step.what == outcome::done || (step.why.code == errc::bad_configuration &&
-                                              step.why.detail != tls_session::no_tls_there);
+        // A refusal is an answer, too: this server demands a client certificate.
+        return step.outcome == status::done || (step.error.code == errc::bad_configuration &&
+                                                step.error.detail != tls_session::no_tls_there);
     }
 }
 
 stream::stream(descriptor connected, std::string name)
     : socket_{std::move(connected)}, name_{std::move(name)} {
-    // Blocking, with a limit: a reader then needs one system call per answer, not two. All else says
+    // Blocking, with a limit: a read then takes one system call, not two. All other calls say
     // MSG_DONTWAIT.
     make_blocking(socket_.get());
     const auto limit = std::chrono::duration_cast<std::chrono::microseconds>(longest_read);
@@ -212,19 +217,23 @@ stream::stream(descriptor connected, std::string name)
                ::timeval{.tv_sec = 0, .tv_usec = static_cast<::suseconds_t>(limit.count())});
 }
 
-failure stream::shake_hands(clock::time_point deadline, const waiting& wait) {
+failure stream::shake_hands(const plain_protocol& plain, clock::time_point deadline,
+                            const waiting& wait) {
     for (;;) {
         io_result step = tls_->handshake();
-        if (step.what == outcome::done) {
+        if (step.outcome == status::done) {
             return {};
         }
-        if (step.what == outcome::closed) {
-            step.why.detail += " during the TLS handshake; does it speak TLS there?";
+        if (step.outcome == status::closed) {
+            step.error.detail += " during the TLS handshake; does it speak TLS there?";
+        }
+        if (step.error.detail == tls_session::no_tls_there) {
+            step.error.detail = no_tls_there(plain);
         }
         if (step.lost()) {
-            return named(std::move(step)).why;
+            return named(std::move(step)).error;
         }
-        if (!wait(socket_.get(), step.wants, deadline)) {
+        if (!wait(socket_.get(), step.events, deadline)) {
             return {
                 errc::store_unavailable,
                 name_ + ": no answer to the TLS handshake in time; does the server speak TLS there?"};
@@ -234,7 +243,7 @@ failure stream::shake_hands(clock::time_point deadline, const waiting& wait) {
 
 io_result stream::named(io_result result) const {
     if (result.lost()) {
-        result.why.detail = name_ + ": " + result.why.detail;
+        result.error.detail = name_ + ": " + result.error.detail;
     }
     return result;
 }
@@ -242,16 +251,16 @@ io_result stream::named(io_result result) const {
 io_result stream::read_plain(std::span<char> into, int flags) {
     const auto got = ::recv(socket_.get(), into.data(), into.size(), flags);
     if (got > 0) {
-        return {.what = outcome::done, .bytes = static_cast<std::size_t>(got), .why = {}};
+        return {.outcome = status::done, .bytes = static_cast<std::size_t>(got), .error = {}};
     }
     if (got == 0) {
-        return {.what = outcome::closed,
-                .why = {errc::store_unavailable, name_ + ": the server closed the connection"}};
+        return {.outcome = status::closed,
+                .error = {errc::store_unavailable, name_ + ": the server closed the connection"}};
     }
     if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) {
-        return {.what = outcome::again, .wants = POLLIN, .why = {}};
+        return {.outcome = status::again, .events = POLLIN, .error = {}};
     }
-    return named({.what = outcome::failed, .why = broken(errno)});
+    return named({.outcome = status::failed, .error = broken(errno)});
 }
 
 io_result stream::read_now(std::span<char> into) {
@@ -268,8 +277,8 @@ io_result stream::read_some(std::span<char> into, clock::time_point until, clock
         return read_plain(into, 0);
     }
     io_result result = read_now(into);
-    if (result.what == outcome::again &&
-        wait_for(socket_.get(), result.wants, std::min(until, limit))) {
+    if (result.outcome == status::again &&
+        wait_for(socket_.get(), result.events, std::min(until, limit))) {
         result = read_now(into);
     }
     return result;
@@ -282,12 +291,12 @@ io_result stream::write_now(std::span<const char> from) {
     }
     const auto sent = ::send(socket_.get(), from.data(), from.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent >= 0) {
-        return {.what = outcome::done, .bytes = static_cast<std::size_t>(sent), .why = {}};
+        return {.outcome = status::done, .bytes = static_cast<std::size_t>(sent), .error = {}};
     }
     if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) {
-        return {.what = outcome::again, .wants = POLLOUT, .why = {}};
+        return {.outcome = status::again, .events = POLLOUT, .error = {}};
     }
-    return named({.what = outcome::failed, .why = broken(errno)});
+    return named({.outcome = status::failed, .error = broken(errno)});
 }
 
 bool stream::stale() {
@@ -306,12 +315,12 @@ void stream::shut() noexcept {
 
 void stream::discard() noexcept {
     set_option(socket_.get(), SOL_SOCKET, SO_LINGER, ::linger{.l_onoff = 1, .l_linger = 0});
-    // Resets the connection now. Some kernels refuse that while another thread waits in a read (EBUSY);
-    // then it happens when the descriptor is closed. Not by ::connect, which the thread sanitizer takes
-    // for the making of a descriptor that nobody else uses yet.
+    // Resets the connection now. Some kernels refuse that while another thread waits in a read (EBUSY).
+    // They reset it when the descriptor is closed. Called directly, because the thread sanitizer
+    // assumes that ::connect makes a descriptor that no other thread uses.
     const ::sockaddr nowhere{.sa_family = AF_UNSPEC, .sa_data = {}};
     ::syscall(SYS_connect, socket_.get(), &nowhere, sizeof nowhere);
     shut();
 }
 
-}  // namespace holdfast::engines::redis
+}  // namespace holdfast::engines::net

@@ -4,7 +4,7 @@
 
 #include <threading/primitives.hpp>
 
-namespace holdfast::engines::redis {
+namespace holdfast::engines::net {
 
 /// Owns a file descriptor.
 class descriptor {
@@ -29,20 +29,4 @@ private:
     int number_{-1};
 };
 
-/// Lets one thread wake another from poll().
-class bell {
-public:
-    bell() : descriptor_{threading::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)} {}
-
-    [[nodiscard]] int get() const noexcept { return descriptor_.get(); }
-    void ring() const noexcept { threading::eventfd_write(descriptor_.get(), 1); }
-    void silence() const noexcept {
-        ::eventfd_t rung{};
-        threading::eventfd_read(descriptor_.get(), &rung);
-    }
-
-private:
-    descriptor descriptor_;
-};
-
-}  // namespace holdfast::engines::redis
+}  // namespace holdfast::engines::net

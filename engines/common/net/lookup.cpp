@@ -1,29 +1,29 @@
 #include <algorithm>
 #include <atomic>
+#include <common/net/lookup.hpp>
 #include <common/quiet_thread.hpp>
 #include <cstring>
 #include <memory>
 #include <mutex>
-#include <redis/net/descriptor.hpp>
-#include <redis/net/lookup.hpp>
 #include <system_error>
+#include <threading/bell.hpp>
 
 #include <netdb.h>
 #include <poll.h>
 #include <sys/un.h>
 
-namespace holdfast::engines::redis {
+namespace holdfast::engines::net {
 
 namespace {
 
-/// Look-ups that hang are left behind; so many of them may be.
+/// The most look-ups that may hang, left behind, at one time.
 constexpr int most_lookups = 64;
 std::atomic<int> lookups_under_way{0};
 
 struct task {
     std::string host;
     std::string port;
-    bell finished;
+    threading::bell finished;
     std::mutex mutex;
     endpoints result;
 };
@@ -84,28 +84,28 @@ void start(const std::shared_ptr<task>& shared) {
 
 }  // namespace
 
-endpoints look_up(const node_address& where, clock::time_point deadline, const waiting& wait) {
-    if (!where.path.empty()) {
-        return socket_file(where.path);
+endpoints look_up(const node_address& server, clock::time_point deadline, const waiting& wait) {
+    if (!server.path.empty()) {
+        return socket_file(server.path);
     }
-    const std::string port = std::to_string(where.port);
-    if (endpoints numeric = resolve(where.host, port, AI_NUMERICHOST); !numeric.error) {
+    const std::string port = std::to_string(server.port);
+    if (endpoints numeric = resolve(server.host, port, AI_NUMERICHOST); !numeric.error) {
         return numeric;
     }
     if (lookups_under_way.load() >= most_lookups) {
         return {.found = {}, .error = {errc::store_unavailable, "too many name look-ups hang"}};
     }
     const auto shared = std::make_shared<task>();
-    shared->host = where.host;
+    shared->host = server.host;
     shared->port = port;
     start(shared);
-    if (!wait(shared->finished.get(), POLLIN, deadline)) {
+    if (!wait(shared->finished.descriptor(), POLLIN, deadline)) {
         return {.found = {},
                 .error = {errc::store_unavailable,
-                          where.host + ": the name look-up did not answer in time"}};
+                          server.host + ": the name look-up did not answer in time"}};
     }
     const std::lock_guard lock{shared->mutex};
     return std::move(shared->result);
 }
 
-}  // namespace holdfast::engines::redis
+}  // namespace holdfast::engines::net

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cerrno>
+#include <common/net/descriptor.hpp>
+#include <common/net/tls.hpp>
 #include <cstring>
-#include <redis/net/descriptor.hpp>
-#include <redis/net/tls.hpp>
 #include <string>
 #include <system_error>
 
@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-namespace holdfast::engines::redis {
+namespace holdfast::engines::net {
 
 namespace {
 
@@ -86,7 +86,7 @@ failure bad_file(const std::string& option, const std::string& path, const std::
     return {errc::bad_configuration, option + "=" + path + " cannot be used: " + reason};
 }
 
-/// What keeps the file from being read, in the system's words; empty: nothing.
+/// The system's reason why the file cannot be read. Empty if it can be.
 std::string unreadable(const std::string& path) {
     const descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
     struct ::stat facts {};
@@ -96,19 +96,20 @@ std::string unreadable(const std::string& path) {
     return S_ISDIR(facts.st_mode) ? std::generic_category().message(EISDIR) : std::string{};
 }
 
-/// Why OpenSSL did not take a file that should hold `content`. Its own words ("PEM lib") say nothing.
+/// The reason why OpenSSL refused a file that should hold `content`. Its own words ("PEM lib") do not
+/// help.
 std::string refusal(const std::string& path, const std::string& content) {
     const std::string reason = unreadable(path);
     return reason.empty() ? "it is not a " + content + " in PEM form" : reason;
 }
 
-/// In place of OpenSSL's, which asks at the terminal.
+/// Replaces OpenSSL's function, which asks at the terminal.
 int no_pass_phrase(char*, int, int, void* asked) noexcept {
     *static_cast<bool*>(asked) = true;
     return -1;
 }
 
-/// What a server means that ends the handshake with an alert; empty: something else.
+/// The reason why a server ended the handshake with this alert. Empty for other alerts.
 std::string meaning_of_alert(int reason) {
     switch (reason) {
         case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE:
@@ -144,7 +145,7 @@ void tls_session::session_deleter::operator()(ssl_st* session) const noexcept {
     ::SSL_free(session);
 }
 
-tls_session::tls_session(const tls_settings& how, const std::string& host) : how_{how} {
+tls_session::tls_session(const tls_settings& settings, const std::string& host) : settings_{settings} {
     ::ERR_clear_error();
     context_.reset(::SSL_CTX_new(::TLS_client_method()));
     if (!context_) {
@@ -155,7 +156,7 @@ tls_session::tls_session(const tls_settings& how, const std::string& host) : how
     ::SSL_CTX_set_read_ahead(context_.get(), 1);
     ::SSL_CTX_set_mode(context_.get(),
                        SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-    ::SSL_CTX_set_verify(context_.get(), how_.verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
+    ::SSL_CTX_set_verify(context_.get(), settings_.verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
     unusable_ = load_files();
     if (!unusable_) {
         unusable_ = prepare(host);
@@ -164,7 +165,7 @@ tls_session::tls_session(const tls_settings& how, const std::string& host) : how
 
 tls_session::~tls_session() {
     if (session_) {
-        // Says good-bye if the socket takes it at once; the server can tell an end from an accident.
+        // Sent only if the socket takes it at once. The server can then tell an end from an accident.
         ::ERR_clear_error();
         ::SSL_shutdown(session_.get());
         ::ERR_clear_error();
@@ -173,21 +174,21 @@ tls_session::~tls_session() {
 
 failure tls_session::load_files() {
     ::SSL_CTX* context = context_.get();
-    if (how_.ca_file.empty()) {
+    if (settings_.ca_file.empty()) {
         ::SSL_CTX_set_default_verify_paths(context);
-    } else if (::SSL_CTX_load_verify_locations(context, how_.ca_file.c_str(), nullptr) != 1) {
-        return bad_file("ca", how_.ca_file, refusal(how_.ca_file, "certificate"));
+    } else if (::SSL_CTX_load_verify_locations(context, settings_.ca_file.c_str(), nullptr) != 1) {
+        return bad_file("ca", settings_.ca_file, refusal(settings_.ca_file, "certificate"));
     }
-    return how_.certificate_file.empty() ? failure{} : load_own_certificate();
+    return settings_.certificate_file.empty() ? failure{} : load_own_certificate();
 }
 
 failure tls_session::load_own_certificate() {
     ::SSL_CTX* context = context_.get();
-    const std::string& certificate = how_.certificate_file;
+    const std::string& certificate = settings_.certificate_file;
     if (::SSL_CTX_use_certificate_chain_file(context, certificate.c_str()) != 1) {
         return bad_file("cert", certificate, refusal(certificate, "certificate"));
     }
-    const std::string& key = how_.key_file.empty() ? certificate : how_.key_file;
+    const std::string& key = settings_.key_file.empty() ? certificate : settings_.key_file;
     bool asked = false;
     ::SSL_CTX_set_default_passwd_cb(context, &no_pass_phrase);
     ::SSL_CTX_set_default_passwd_cb_userdata(context, &asked);
@@ -204,7 +205,7 @@ failure tls_session::load_own_certificate() {
     if (ERR_GET_LIB(::ERR_peek_last_error()) == ERR_LIB_X509) {
         return bad_file("key", key, "it is not the key of the certificate cert=" + certificate);
     }
-    if (how_.key_file.empty()) {
+    if (settings_.key_file.empty()) {
         return bad_file("cert", certificate, "it holds no private key in PEM form; give key=FILE, too");
     }
     return bad_file("key", key, refusal(key, "private key"));
@@ -216,7 +217,7 @@ failure tls_session::prepare(const std::string& host) {
         return {errc::bad_configuration, "TLS cannot be used: " + last_words()};
     }
     ::SSL_set_connect_state(session_.get());
-    return expect_name(how_.server_name.empty() ? host : how_.server_name);
+    return expect_name(settings_.server_name.empty() ? host : settings_.server_name);
 }
 
 void tls_session::attach(int socket) {
@@ -257,37 +258,37 @@ io_result tls_session::write(std::span<const char> from) {
 bool tls_session::ended_or_data() {
     char one{};
     ::ERR_clear_error();
-    return outcome_of(::SSL_peek(session_.get(), &one, 1)).what != io_result::outcome::again;
+    return outcome_of(::SSL_peek(session_.get(), &one, 1)).outcome != io_result::status::again;
 }
 
 io_result tls_session::outcome_of(int returned) {
-    using outcome = io_result::outcome;
+    using status = io_result::status;
     if (returned > 0) {
-        return {.what = outcome::done, .bytes = static_cast<std::size_t>(returned), .why = {}};
+        return {.outcome = status::done, .bytes = static_cast<std::size_t>(returned), .error = {}};
     }
     const int system_error = errno;
     switch (::SSL_get_error(session_.get(), returned)) {
         case SSL_ERROR_WANT_READ:
-            return {.what = outcome::again, .wants = POLLIN, .why = {}};
+            return {.outcome = status::again, .events = POLLIN, .error = {}};
         case SSL_ERROR_WANT_WRITE:
-            return {.what = outcome::again, .wants = POLLOUT, .why = {}};
+            return {.outcome = status::again, .events = POLLOUT, .error = {}};
         case SSL_ERROR_ZERO_RETURN:
-            return {.what = outcome::closed,
-                    .why = {errc::store_unavailable, "the server closed the connection"}};
+            return {.outcome = status::closed,
+                    .error = {errc::store_unavailable, "the server closed the connection"}};
         case SSL_ERROR_SYSCALL: {
             const bool broken = system_error != 0;
             const std::string words = broken ? std::generic_category().message(system_error)
                                              : "the server closed the connection";
-            return {.what = outcome::closed, .why = {errc::store_unavailable, words}};
+            return {.outcome = status::closed, .error = {errc::store_unavailable, words}};
         }
         default:
-            return {.what = outcome::failed, .why = explain()};
+            return {.outcome = status::failed, .error = explain()};
     }
 }
 
 failure tls_session::explain() const {
     if (const long verdict = ::SSL_get_verify_result(session_.get());
-        how_.verify && verdict != X509_V_OK) {
+        settings_.verify && verdict != X509_V_OK) {
         return explain_verification(verdict);
     }
     const unsigned long error = ::ERR_peek_error();
@@ -306,8 +307,9 @@ failure tls_session::explain() const {
                     "the server demands a client certificate; give cert=FILE&key=FILE"};
         case SSL_R_UNSUPPORTED_PROTOCOL:
         case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:
-            return {errc::bad_configuration,
-                    "the server does not speak TLS 1.2 or later; let it, by tls-protocols"};
+            return {
+                errc::bad_configuration,
+                "the server does not speak TLS 1.2 or later; allow it in the server's configuration"};
         default:
             break;
     }
@@ -334,8 +336,8 @@ failure tls_session::explain_verification(long verdict) const {
             return {errc::bad_configuration,
                     "the server's certificate is not trusted: " + words +
                         "; give ca=FILE with the certificate of the authority that issued it" +
-                        (how_.ca_file.empty() ? "" : " (it is not in " + how_.ca_file + ")")};
+                        (settings_.ca_file.empty() ? "" : " (it is not in " + settings_.ca_file + ")")};
     }
 }
 
-}  // namespace holdfast::engines::redis
+}  // namespace holdfast::engines::net

@@ -1,11 +1,11 @@
-#include <runtime/parking.hpp>
+#include <threading/parking.hpp>
 
 #include <atomic>
 #include <future>
 
 #include <gtest/gtest.h>
 
-namespace holdfast::detail {
+namespace holdfast::threading {
 
 namespace {
 
@@ -79,7 +79,7 @@ TEST(parking, a_wake_up_that_comes_first_is_kept) {
 }
 
 TEST(parking, a_bell_that_rings_for_somebody_who_left_does_no_harm) {
-    const doorbell bell;
+    const threading::bell bell;
     bell.ring();
     parking_spot spot;
     EXPECT_FALSE(spot.park_at(-1, bell));
@@ -91,4 +91,4 @@ TEST(parking, a_bell_that_rings_for_somebody_who_left_does_no_harm) {
 
 }  // namespace
 
-}  // namespace holdfast::detail
+}  // namespace holdfast::threading
