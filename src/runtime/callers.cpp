@@ -95,7 +95,7 @@ void callers::perform(core::finish_acquire& got, follow_up& after) {
 }
 
 void callers::perform(core::finish_release& gone, follow_up& after) {
-    holds_.end(gone.id, gone.outcome);
+    holds_.end(gone.id, gone.outcome, gone.error);
     if (const auto who = leave(calls_, gone.id, after)) {
         who->outcome = gone.outcome;
         finish(who, after);

@@ -36,7 +36,7 @@ local score
 local wish = mine and linger == '0' and redis.call('HGET', wishes, head)
 if wish then
     local ttl, count, finish, question, its_counter =
-        string.match(wish, '^(%d+) (%d+) (%d+) [01] (%d+) (.+)$')
+        string.match(wish, '^(%d+) (%d+) (%d+) [012] (%d+) (.+)$')
     local told_at = channel_base .. ':' .. head
     if its_counter == counter and tonumber(finish) > now and hears(publish, told_at) then
         if several then
