@@ -199,9 +199,9 @@ bare_contender bare_contender::plain(std::uint16_t port, const std::string& name
 }
 
 bare_contender bare_contender::fair(std::uint16_t port, const std::string& name, int owner) {
-    const auto who = owner_text(owner);
+    const auto asker = owner_text(owner);
     return {port,
-            redis::fair_channel(name, who),
+            redis::fair_channel(name, asker),
             {"EVALSHA",
              redis::scripts::fair_acquire().sha,
              "7",
@@ -212,7 +212,7 @@ bare_contender bare_contender::fair(std::uint16_t port, const std::string& name,
              redis::token_counter(),
              redis::fair_wishes(name),
              redis::lock_channel(name),
-             who,
+             asker,
              "30000",
              "1",
              "1700000000000000",
@@ -224,7 +224,7 @@ bare_contender bare_contender::fair(std::uint16_t port, const std::string& name,
              "publish"},
             {"EVALSHA", redis::scripts::fair_release().sha, "7", name, redis::fair_queue(name),
              redis::fair_timeouts(name), redis::holds_key(name), redis::lock_channel(name),
-             redis::fair_wishes(name), redis::token_counter(), who, "publish", "0", "5000",
+             redis::fair_wishes(name), redis::token_counter(), asker, "publish", "0", "5000",
              "1700000000000000"},
             message::grants};
 }

@@ -30,8 +30,7 @@ private:
     pid_t process_;
 };
 
-/// The same two scripts that a lock and an unlock run, with nothing around them: the least that a
-/// client could do.
+/// The two scripts of a lock and an unlock, with nothing around them: the least that a client could do.
 class bare_redis {
 public:
     explicit bare_redis(std::uint16_t port);
@@ -64,8 +63,8 @@ private:
 class bare_contender {
 public:
     [[nodiscard]] static bare_contender plain(std::uint16_t port, const std::string& name, int owner);
-    /// For a fair lock, which the other's release gives away: after the message there is nothing to
-    /// ask.
+    /// For a fair lock: the release of the other process gives us the lock, so after the message there
+    /// is nothing to ask.
     [[nodiscard]] static bare_contender fair(std::uint16_t port, const std::string& name, int owner);
     void lock();
     void unlock();
@@ -82,8 +81,8 @@ private:
     message meaning_;
 };
 
-/// How long the server takes for one of these commands when redis-benchmark sends them, 16 at a time
-/// on each of its connections. `-r` is how many different numbers `__rand_int__` stands for.
+/// How long the server takes for one of these commands when redis-benchmark sends 16 at a time on each
+/// of its connections. `-r` is the number of different values of `__rand_int__`.
 [[nodiscard]] nanoseconds redis_benchmark(std::uint16_t port, const bare_redis::words& command,
                                           std::size_t count, std::uint64_t different_numbers);
 

@@ -43,11 +43,11 @@ void repeat(const std::function<void()>& work) {
     }
 }
 
-[[nodiscard]] figure versus(const std::string& what, const std::function<void()>& guarded,
+[[nodiscard]] figure versus(const std::string& subject, const std::function<void()>& guarded,
                             const std::function<void()>& bare) {
     const auto result = compare(
         rounds, operations, [&] { repeat(guarded); }, [&] { repeat(bare); });
-    return {what,
+    return {subject,
             microseconds(result.ours) + " : " + microseconds(result.theirs) + " = " +
                 text(result.ratio(), 2) + " ×",
             "", true};
@@ -99,8 +99,8 @@ void expect(bool condition) {
     result.push_back(versus(
         store + ": an operation claimed and completed, against an INSERT of its key",
         [&] {
-            const auto mine = once.claim("guarded:" + std::to_string(++number));
-            expect(once.complete(mine.ticket, "done") == guard::completion::recorded);
+            const auto claimed = once.claim("guarded:" + std::to_string(++number));
+            expect(once.complete(claimed.ticket, "done") == guard::completion::recorded);
         },
         [&] {
             const auto name = "bare:" + std::to_string(++number);
@@ -111,9 +111,9 @@ void expect(bool condition) {
 }
 
 [[nodiscard]] std::vector<figure> on_sqlite() {
-    const temporary_directory where;
+    const temporary_directory directory;
     sqlite3* opened = nullptr;
-    ::sqlite3_open((where.path() / "stock.db").c_str(), &opened);
+    ::sqlite3_open((directory.path() / "stock.db").c_str(), &opened);
     const std::unique_ptr<sqlite3, decltype(&::sqlite3_close)> connection{opened, &::sqlite3_close};
     ::sqlite3_exec(opened, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL", nullptr, nullptr,
                    nullptr);

@@ -10,7 +10,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// A mutex of its own, with a client of its own, for every thread: what there is without a local queue.
+/// Every thread has a mutex and a client of its own, so there is no local queue between them.
 struct contenders {
     std::vector<std::unique_ptr<holdfast::client>> clients;
     std::vector<std::unique_ptr<holdfast::mutex>> mutexes;
@@ -28,8 +28,8 @@ struct contenders {
 std::vector<figure> handover() {
     constexpr int rounds = 5;
     constexpr milliseconds length{400};
-    const temporary_directory where;
-    const auto store = "local:" + (where.path() / "store").string();
+    const temporary_directory directory;
+    const auto store = "local:" + (directory.path() / "store").string();
     holdfast::client with{store};
     holdfast::client without{store, {.handover_count = 0}};
     holdfast::mutex passed_on{with, "with"};

@@ -42,7 +42,7 @@ int main(int count, char** arguments) {
             }
             std::cout << name << '\n';
             for (const auto& one : run()) {
-                std::cout << "  " << one.what << ": " << one.measured;
+                std::cout << "  " << one.subject << ": " << one.measured;
                 if (!one.goal.empty()) {
                     std::cout << "   (goal " << one.goal << ": " << (one.met ? "met" : "MISSED") << ")";
                 }

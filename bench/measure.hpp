@@ -27,7 +27,8 @@ private:
 
 /// How long `work` takes.
 [[nodiscard]] nanoseconds time_of(const std::function<void()>& work);
-/// How much processor time `work` takes on this thread: for work that never waits, whatever else runs.
+/// How much processor time `work` takes on this thread. For work that never waits: other load does not
+/// change the result.
 [[nodiscard]] nanoseconds processor_time_of(const std::function<void()>& work);
 template <class Value>
 [[nodiscard]] Value median(std::vector<Value> values) {
@@ -36,7 +37,7 @@ template <class Value>
     return *middle;
 }
 
-/// Two ways to do a thing, measured in turns so that what else the machine does hits both alike.
+/// Two ways to do the same, measured in turns, so that other load on the machine affects both alike.
 /// Each round runs both; the medians over all rounds are compared.
 struct comparison {
     nanoseconds ours;
@@ -49,7 +50,7 @@ struct comparison {
 
 /// One line of the report.
 struct figure {
-    std::string what;
+    std::string subject;
     std::string measured;
     std::string goal;
     bool met;

@@ -78,36 +78,37 @@ template <class Measure>
 }
 
 /// `lock` by itself, some time after the last `unlock`, as in programs that do something in between.
-[[nodiscard]] nanoseconds after_a_pause(const way& which) {
+[[nodiscard]] nanoseconds after_a_pause(const way& contender) {
     // not a guess: the pause is part of what is measured
     std::this_thread::sleep_for(pause);
-    const auto result = time_of(which.lock);
-    which.unlock();
+    const auto result = time_of(contender.lock);
+    contender.unlock();
     return result;
 }
 
 /// A pair among many, one after the other.
-[[nodiscard]] nanoseconds back_to_back(const way& which) {
-    const auto pairs = [&which] {
+[[nodiscard]] nanoseconds back_to_back(const way& contender) {
+    const auto pairs = [&contender] {
         for (std::size_t i = 0; i < operations; ++i) {
-            which.lock();
-            which.unlock();
+            contender.lock();
+            contender.unlock();
         }
     };
     return time_of(pairs) / static_cast<double>(operations);
 }
 
-[[nodiscard]] figure against(std::string what, const comparison& result, double goal = 0) {
+[[nodiscard]] figure against(std::string subject, const comparison& result, double goal = 0) {
     auto measured = microseconds(result.ours) + " : " + microseconds(result.theirs) + " = " +
                     text(result.ratio(), 2) + " ×";
     if (goal <= 0) {
-        return {std::move(what), std::move(measured), {}, true};
+        return {std::move(subject), std::move(measured), {}, true};
     }
-    return {std::move(what), std::move(measured), "≤ " + text(goal, 2) + " ×", result.ratio() <= goal};
+    return {std::move(subject), std::move(measured), "≤ " + text(goal, 2) + " ×",
+            result.ratio() <= goal};
 }
 
-void report(std::vector<figure>& figures, const std::string& what, const times& seen, double goal) {
-    figures.push_back(against("quorum: " + what + ", 5 servers against one of them",
+void report(std::vector<figure>& figures, const std::string& subject, const times& seen, double goal) {
+    figures.push_back(against("quorum: " + subject + ", 5 servers against one of them",
                               {seen.quorum, seen.single}, goal));
     figures.push_back(
         against("  … 5 bare connections, written to in turn, read until 3 answered, "

@@ -42,8 +42,8 @@ using std::chrono::seconds;
         "≤ 1.15 ×", result.ratio() <= 1.15};
 }
 
-/// What the server can do for anybody: the two scripts, each by itself, from redis-benchmark. It has a
-/// new name for every lock, and finds most of what it releases.
+/// The most that the server can do: redis-benchmark runs the two scripts, each by itself. It uses a new
+/// name for every lock, and finds most of the locks that it releases.
 [[nodiscard]] nanoseconds most_for_anybody(const redis_process& server) {
     constexpr std::uint64_t names = 999'999'999'999;
     constexpr std::size_t held = 20'000;
@@ -71,7 +71,7 @@ using std::chrono::seconds;
         one_connection.push_back(time_of([&] { bare.pipelined_pairs(pairs, 16); }) / double{pairs});
         anybody.push_back(most_for_anybody(server));
     }
-    const auto against = [&](std::string what, const std::vector<nanoseconds>& theirs) -> figure {
+    const auto against = [&](std::string subject, const std::vector<nanoseconds>& theirs) -> figure {
         // Within a round, because the machine changes from one to the next.
         std::vector<double> ratios;
         for (std::size_t round = 0; round < ours.size(); ++round) {
@@ -79,7 +79,7 @@ using std::chrono::seconds;
         }
         const auto ratio = median(std::move(ratios));
         const auto rate = [](nanoseconds each) { return text(1e6 / each.count(), 1) + " k/s"; };
-        return {std::move(what),
+        return {std::move(subject),
                 rate(median(ours)) + " : " + rate(median(theirs)) + " = " + text(ratio, 2) + " ×",
                 "≥ 0.80 ×", ratio >= 0.80};
     };
@@ -108,10 +108,10 @@ template <class Mutex>
     });
     const auto theirs = median(times[0]);
     const auto ratio = [&](std::size_t kind) { return median(times[kind]) / theirs; };
-    const auto against = [&](std::string what, std::size_t kind, double goal) -> figure {
+    const auto against = [&](std::string subject, std::size_t kind, double goal) -> figure {
         auto value = microseconds(median(times[kind])) + " : " + microseconds(theirs) + " = " +
                      text(ratio(kind), 2) + " ×";
-        return {std::move(what), std::move(value), goal > 0 ? "≤ " + text(goal, 2) + " ×" : "",
+        return {std::move(subject), std::move(value), goal > 0 ? "≤ " + text(goal, 2) + " ×" : "",
                 goal == 0 || ratio(kind) <= goal};
     };
     return {

@@ -6,8 +6,8 @@ namespace bench {
 
 std::vector<figure> reentry() {
     constexpr std::size_t operations = 100'000;
-    const temporary_directory where;
-    holdfast::client client{"local:" + (where.path() / "store").string()};
+    const temporary_directory directory;
+    holdfast::client client{"local:" + (directory.path() / "store").string()};
     holdfast::recursive_mutex mutex{client, "bench"};
     mutex.lock();
     const auto before = client.requests();

@@ -19,7 +19,7 @@ namespace bench {
 namespace {
 
 constexpr std::size_t hand_overs = 2000;
-/// Of one kind, before the next kind has its turn.
+/// Hand-overs of one kind before the next kind has its turn.
 constexpr std::size_t in_a_row = 10;
 /// Long enough for the other to ask, to be refused and to fall asleep.
 constexpr std::chrono::microseconds held_for{1000};
@@ -76,7 +76,7 @@ void take_turn(column& both, std::size_t me, const contender& lock) {
     std::this_thread::sleep_for(busy_elsewhere_for);  // not a guess: the time between two holds
 }
 
-/// Processes that are not at the same kind of lock do not contend.
+/// Waits until both processes are at the same kind of lock: only then do they contend.
 void begin_row(board& both, std::size_t me) {
     const auto row = both.rows_begun[me].fetch_add(1) + 1;
     for (int look = 0; look < 100'000 && both.rows_begun[1 - me].load() < row; ++look) {

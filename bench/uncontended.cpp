@@ -7,10 +7,10 @@ namespace bench {
 
 std::vector<figure> uncontended() {
     constexpr std::size_t operations = 500;
-    const temporary_directory where;
-    holdfast::client client{"local:" + (where.path() / "store").string()};
+    const temporary_directory directory;
+    holdfast::client client{"local:" + (directory.path() / "store").string()};
     holdfast::mutex mutex{client, "bench"};
-    bare_sqlite bare{where.path() / "bare.db"};
+    bare_sqlite bare{directory.path() / "bare.db"};
     const auto result = compare(
         61, operations,
         [&] {

@@ -2,20 +2,17 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdlib>
 #include <holdfast/engine.hpp>
-#include <map>
-#include <stdexcept>
 
 #include "command_table.hpp"
 #include "duration.hpp"
 #include "ending.hpp"
 #include "exit_code.hpp"
 #include "once_per.hpp"
+#include "options.hpp"
 #include "secrets.hpp"
 #include "text.hpp"
 
@@ -25,16 +22,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-[[nodiscard]] std::string with_hint(const std::string& problem, const std::string& command) {
-    const auto where =
-        command.empty() ? std::string{"holdfast --help"} : fmt::format("holdfast {} --help", command);
-    return fmt::format("{} (see {})", problem, where);
-}
-
-[[noreturn]] void refuse(const std::string& problem, const std::string& command = {}) {
-    throw stop_program{exit_code::usage, with_hint(problem, command)};
-}
-
 /// The command line is right: whoever set the variable has to change something. A value that is a
 /// store's address, which may hold a password, is not repeated.
 [[noreturn]] void refuse_variable(const std::string& problem, const std::string& value,
@@ -43,114 +30,24 @@ using std::chrono::milliseconds;
                        with_hint(without_addresses(problem, {value}), command)};
 }
 
-/// Empty when it is not set, and refused when it is set but empty: a script whose own variable was not
-/// set must not end up with another store, or with fewer demands, than it asked for.
-[[nodiscard]] std::string environment(const char* variable) {
-    const char* value = std::getenv(variable);
-    if (value != nullptr && *value == '\0') {
-        throw stop_program{
-            exit_code::configuration,
-            fmt::format("{0} is set, but empty; give it a value, or unset {0}", variable)};
-    }
-    return value == nullptr ? std::string{} : std::string{value};
-}
-
+/// Empty when the variable is not set.
 [[nodiscard]] std::string inherited(const char* variable) {
     const char* value = std::getenv(variable);
     return value == nullptr ? std::string{} : std::string{value};
 }
 
-[[nodiscard]] std::optional<std::uint64_t> parse_number(const std::string& text) {
-    std::uint64_t value = 0;
-    const auto* end = text.data() + text.size();
-    const auto [rest, error] = std::from_chars(text.data(), end, value);
-    return error == std::errc{} && rest == end && !text.empty() ? std::optional{value} : std::nullopt;
+/// Refuses a variable that is set but empty: a script whose own variable was not set must not end up
+/// with another store, or with fewer demands, than it asked for. (CLI11 offers `envname`, but passes
+/// over a variable whose value is empty or wrong.)
+[[nodiscard]] std::string environment(const char* variable) {
+    auto value = inherited(variable);
+    if (value.empty() && std::getenv(variable) != nullptr) {
+        throw stop_program{
+            exit_code::configuration,
+            fmt::format("{0} is set, but empty; give it a value, or unset {0}", variable)};
+    }
+    return value;
 }
-
-/// `a, b, c` for `a b c`.
-[[nodiscard]] std::string with_commas(std::string_view words) {
-    std::string text;
-    for (const char c : words) {
-        text += c == ' ' ? std::string{", "} : std::string{c};
-    }
-    return text;
-}
-
-/// What is wrong with a value; empty when nothing is.
-[[nodiscard]] std::string problem_with(const option_entry& option, const std::string& text) {
-    if (option.value == "DURATION") {
-        const auto problem = parse_duration(text).problem;
-        return option.name == "--wait" && problem.find("is zero") != std::string::npos
-                   ? problem + "; --no-wait gives up at once"
-                   : problem;
-    }
-    if (!option.choices.empty() && !contains_word(option.choices, text)) {
-        return fmt::format("\"{}\" is none of {}", text, with_commas(option.choices));
-    }
-    if (option.value == "N" && !parse_number(text)) {
-        return fmt::format("\"{}\" is no number", text);
-    }
-    if (option.value == "OWNER" && !owner_id::parse(text)) {
-        return fmt::format("\"{}\" is no owner; copy one from holdfast inspect", text);
-    }
-    if (option.value == "ADDRESS" && text.empty()) {
-        return "the address is empty; write local: for the store of this host";
-    }
-    return {};
-}
-
-/// The options of one command line. Every value has the form that the table asks for.
-class given_options {
-public:
-    explicit given_options(std::string command) : command_{std::move(command)} {}
-
-    void add(const option_entry& option, const std::string& text) {
-        if (const auto problem = problem_with(option, text); !problem.empty()) {
-            throw CLI::ValidationError{std::string{option.name}, problem};
-        }
-        values_[option.name].push_back(text);
-    }
-    void add_argument(const std::string& text) {
-        if (looks_like_store(text)) {
-            refuse("a store's address is no name of a lock; write --store ADDRESS, or HOLDFAST_STORE",
-                   command_);
-        }
-        arguments_.push_back(text);
-    }
-
-    [[nodiscard]] const std::string& command() const noexcept { return command_; }
-    [[nodiscard]] const std::vector<std::string>& arguments() const noexcept { return arguments_; }
-    [[nodiscard]] bool has(std::string_view name) const { return !all(name).empty(); }
-    [[nodiscard]] const std::vector<std::string>& all(std::string_view name) const {
-        if (find_option(command_, name) == nullptr) {
-            throw std::logic_error{fmt::format("{} has no option {}", command_, name)};
-        }
-        static const std::vector<std::string> none;
-        const auto found = values_.find(name);
-        return found == values_.end() ? none : found->second;
-    }
-    [[nodiscard]] std::string text(std::string_view name) const {
-        return has(name) ? all(name).back() : std::string{};
-    }
-    [[nodiscard]] std::optional<milliseconds> duration(std::string_view name) const {
-        return has(name) ? std::optional{parse_duration(text(name)).value} : std::nullopt;
-    }
-    [[nodiscard]] std::optional<std::uint64_t> number(std::string_view name) const {
-        return has(name) ? parse_number(text(name)) : std::nullopt;
-    }
-    [[nodiscard]] std::optional<owner_id> owner(std::string_view name) const {
-        return has(name) ? owner_id::parse(text(name)) : std::nullopt;
-    }
-    [[nodiscard]] std::optional<fencing_token> token(std::string_view name) const {
-        const auto value = number(name);
-        return value ? std::optional{fencing_token{*value}} : std::nullopt;
-    }
-
-private:
-    std::string command_;
-    std::vector<std::string> arguments_;
-    std::map<std::string_view, std::vector<std::string>> values_;
-};
 
 [[nodiscard]] scope to_scope(std::string_view word) {
     return word == "fleet" ? scope::fleet : word == "host" ? scope::host : scope::process;
@@ -239,6 +136,7 @@ private:
     return count ? std::optional{static_cast<std::uint32_t>(*count)} : std::nullopt;
 }
 
+/// (CLI11 offers `excludes` and `needs`, which know nothing of values and of reasons.)
 void check_run(const given_options& given, const run_arguments& run) {
     const std::array<std::pair<bool, const char*>, 7> conflicts{{
         {given.has("--no-wait") && given.has("--wait"), "--no-wait and --wait exclude each other"},
@@ -259,7 +157,7 @@ void check_run(const given_options& given, const run_arguments& run) {
     static_cast<void>(make_ending_terms(run.ttl, run.grace, run.max_hold));  // or else it is refused
 }
 
-/// As in `client_options`, before anything is written into the store.
+/// The rules of `client_options`, checked before anything is written into the store.
 [[nodiscard]] std::string label(const given_options& given) {
     auto text = given.text("--label");
     constexpr std::size_t longest = 1024;
@@ -273,7 +171,7 @@ void check_run(const given_options& given, const run_arguments& run) {
     return text;
 }
 
-/// A prefix and a name may make the key of another name's marker.
+/// A prefix and a name together may be the name of another lock's marker.
 void refuse_markers(const std::string& prefix, const std::string& name) {
     if (is_once_per_marker(prefix + name)) {
         refuse(
@@ -407,89 +305,6 @@ void inherit_hold(check_arguments& check) {
     return {make_limited_store(given), given.has("--json")};
 }
 
-/// One line out of what CLI11 says, in our words where its own would puzzle.
-[[nodiscard]] std::string explain(const CLI::ParseError& error, const std::string& command) {
-    std::string text = error.what();
-    std::replace(text.begin(), text.end(), '\n', ' ');
-    const auto colon = std::min(text.find(": "), text.size());
-    if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
-        return "unknown option" + text.substr(colon);
-    }
-    const auto* const option = find_option(command, text.substr(0, colon));
-    if (option == nullptr || dynamic_cast<const CLI::ArgumentMismatch*>(&error) == nullptr) {
-        return text;
-    }
-    return text.ends_with("missing")
-               ? fmt::format("{0} needs a value: {0} {1}", option->name, option->value)
-               : fmt::format("{} is there more than once", option->name);
-}
-
-/// The names, which are not for CLI11: it would take `[a,b]` for two names, and `[a]` for `a`. The
-/// other words stay, with every `--option=value` as two words: CLI11 would take the word after
-/// `--option=` for the value, and some values of a switch for yes, others for no.
-void take_names(given_options& given, std::vector<std::string>& words) {
-    std::vector<std::string> options;
-    for (auto word = words.begin(); word != words.end(); ++word) {
-        if (*word == "--") {
-            std::for_each(word + 1, words.end(), [&](const auto& name) { given.add_argument(name); });
-            break;
-        }
-        if (!word->starts_with('-') || *word == "-") {
-            given.add_argument(*word);
-            continue;
-        }
-        const auto sign = word->find('=');
-        const auto* const option = find_option(given.command(), word->substr(0, sign));
-        if (option == nullptr) {
-            options.push_back(*word);
-            continue;
-        }
-        options.emplace_back(option->name);
-        if (sign != std::string::npos && option->value.empty()) {
-            refuse(fmt::format("{0} takes no value, but has \"{1}\"; write {0}, or leave it out",
-                               option->name, word->substr(sign + 1)),
-                   given.command());
-        }
-        if (sign != std::string::npos) {
-            options.push_back(word->substr(sign + 1));
-        } else if (!option->value.empty() && word + 1 != words.end()) {
-            options.push_back(*++word);
-        }
-    }
-    words = std::move(options);
-}
-
-/// Reads the words after the command's name by the table.
-void read_options(given_options& given, std::vector<std::string> words) {
-    take_names(given, words);
-    CLI::App app;
-    app.set_help_flag();
-    for (const auto& option : option_entries()) {
-        if (!takes(given.command(), option)) {
-            continue;
-        }
-        const auto names =
-            fmt::format("{}{}{}", option.letter, option.letter.empty() ? "" : ",", option.name);
-        if (option.value.empty()) {
-            app.add_flag_callback(names, [&given, &option] { given.add(option, {}); });
-        } else if (option.repeatable) {
-            app.add_option_function<std::vector<std::string>>(
-                   names,
-                   [&given, &option](const std::vector<std::string>& all) {
-                       for (const auto& each : all) {
-                           given.add(option, each);
-                       }
-                   })
-                ->allow_extra_args(false);
-        } else {
-            app.add_option_function<std::string>(
-                names, [&given, &option](const std::string& text) { given.add(option, text); });
-        }
-    }
-    std::reverse(words.begin(), words.end());
-    app.parse(std::move(words));
-}
-
 [[nodiscard]] command_line make_command_line(const given_options& given,
                                              std::vector<std::string> program, bool separated) {
     const auto& command = given.command();
@@ -515,7 +330,7 @@ void read_options(given_options& given, std::vector<std::string> words) {
 }
 
 [[nodiscard]] command_line parse_command(const std::string& command, std::vector<std::string> words) {
-    // What follows -- is the command to run and none of CLI11's business.
+    // The words after -- are the command to run, so they are not read as options.
     const auto separator = std::find(words.begin(), words.end(), "--");
     const bool separated = separator != words.end();
     std::vector<std::string> program;
@@ -523,13 +338,7 @@ void read_options(given_options& given, std::vector<std::string> words) {
         program.assign(separator + 1, words.end());
         words.erase(separator, words.end());
     }
-    given_options given{command};
-    try {
-        read_options(given, std::move(words));
-    } catch (const CLI::ParseError& error) {
-        refuse(explain(error, command), command);
-    }
-    return make_command_line(given, std::move(program), separated);
+    return make_command_line(given_options{command, words}, std::move(program), separated);
 }
 
 /// The commands that have options, as a list for people.
@@ -543,6 +352,7 @@ void read_options(given_options& given, std::vector<std::string> words) {
 
 }  // namespace
 
+// Commands are not CLI11 subcommands: its errors neither list the commands nor say what to write.
 command_line parse_arguments(std::vector<std::string> words) {
     if (words.empty()) {
         refuse("what to do? write holdfast run NAME -- COMMAND, or one of " + known_commands());

@@ -25,7 +25,7 @@ struct store_arguments {
 
 enum class loss_policy : std::uint8_t { terminate, kill, ignore };
 
-/// What of the store's address the command gets.
+/// How the command gets the store's address.
 enum class store_passing : std::uint8_t { without_password, with_password };
 
 struct run_arguments {

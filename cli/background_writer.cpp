@@ -17,8 +17,8 @@ namespace {
 constexpr std::size_t most_waiting_lines = 1'000;
 constexpr std::chrono::seconds patience_with_reader{2};
 
-/// Blocks all signals, so that a thread started meanwhile is never the one to receive them. A write to
-/// a closed pipe or from the background is then an error or allowed, but never the end of the program.
+/// Blocks all signals, so that a thread started meanwhile never receives one. Then a write to a closed
+/// pipe fails, a write from the background is allowed, and neither ends the program.
 class signals_blocked {
 public:
     signals_blocked() noexcept {

@@ -33,8 +33,8 @@ struct pipe_ends {
     descriptor writer;
 };
 
-[[noreturn]] void fail(const char* what) {
-    throw std::system_error{errno, std::generic_category(), what};
+[[noreturn]] void fail(const char* call) {
+    throw std::system_error{errno, std::generic_category(), call};
 }
 
 [[nodiscard]] pipe_ends make_pipe() {

@@ -12,34 +12,27 @@ namespace holdfast::cli {
 
 namespace {
 
-/// How long to wait, in the words of the locks' functions.
-class patience {
+/// Calls the function of a lock that waits as long as the request allows.
+class waiting {
 public:
-    patience(const run_arguments& wanted, clock::time_point deadline, const std::stop_token& stop)
-        : wanted_{wanted}, deadline_{deadline}, stop_{stop} {}
+    waiting(const run_arguments& request, clock::time_point deadline, const std::stop_token& stop)
+        : request_{request}, deadline_{deadline}, stop_{stop} {}
 
     template <class Lock>
     [[nodiscard]] std::optional<lease> take(Lock& lock) const {
-        if (!wanted_.wait) {
+        if (!request_.wait) {
             return lock.acquire_unless_stopped(stop_);
         }
         const auto left = time_left();
         return left == clock::duration::zero() ? lock.try_acquire() : lock.try_acquire_for(left, stop_);
     }
     [[nodiscard]] std::optional<lease> take_share(shared_mutex& lock) const {
-        if (!wanted_.wait) {
+        if (!request_.wait) {
             return lock.acquire_shared_unless_stopped(stop_);
         }
         const auto left = time_left();
         return left == clock::duration::zero() ? lock.try_acquire_shared()
                                                : lock.try_acquire_shared_for(left, stop_);
-    }
-    [[nodiscard]] std::optional<lease> take_permit(semaphore& lock) const {
-        if (!wanted_.wait) {
-            return lock.acquire_unless_stopped(stop_);
-        }
-        const auto left = time_left();
-        return left == clock::duration::zero() ? lock.try_acquire() : lock.try_acquire_for(left, stop_);
     }
 
 private:
@@ -47,17 +40,17 @@ private:
         return std::max<clock::duration>(deadline_ - clock::now(), clock::duration::zero());
     }
 
-    const run_arguments& wanted_;
+    const run_arguments& request_;
     clock::time_point deadline_;
     const std::stop_token& stop_;
 };
 
-[[nodiscard]] std::optional<lease> take_exclusive(client& store, const run_arguments& wanted,
-                                                  const patience& how_long) {
+[[nodiscard]] std::optional<lease> take_exclusive(client& store, const run_arguments& request,
+                                                  const waiting& wait) {
     std::exception_ptr refusal;
     try {
-        mutex lock{store, wanted.name, terms_of(wanted)};
-        return how_long.take(lock);
+        mutex lock{store, request.name, terms_of(request)};
+        return wait.take(lock);
     } catch (const std::system_error& error) {
         if (error.code() != errc::wrong_kind) {
             throw;
@@ -66,8 +59,8 @@ private:
     }
     try {
         // Readers have it, or a writer among them.
-        shared_mutex lock{store, wanted.name, terms_of(wanted), other_kinds::wait};
-        return how_long.take(lock);
+        shared_mutex lock{store, request.name, terms_of(request), other_kinds::wait};
+        return wait.take(lock);
     } catch (const std::system_error& error) {
         if (error.code() != errc::wrong_kind) {
             throw;
@@ -78,26 +71,26 @@ private:
 
 }  // namespace
 
-lease_options terms_of(const run_arguments& wanted) {
+lease_options terms_of(const run_arguments& request) {
     lease_options options;
-    options.ttl = wanted.ttl;
-    options.max_hold = wanted.max_hold;
+    options.ttl = request.ttl;
+    options.max_hold = request.max_hold;
     options.release_timeout = release_patience;
     return options;
 }
 
-std::optional<lease> claim(client& store, const run_arguments& wanted, clock::time_point deadline,
+std::optional<lease> claim(client& store, const run_arguments& request, clock::time_point deadline,
                            const std::stop_token& stop) {
-    const patience how_long{wanted, deadline, stop};
-    if (wanted.permits) {
-        semaphore lock{store, wanted.name, *wanted.permits, terms_of(wanted)};
-        return how_long.take_permit(lock);
+    const waiting wait{request, deadline, stop};
+    if (request.permits) {
+        semaphore lock{store, request.name, *request.permits, terms_of(request)};
+        return wait.take(lock);
     }
-    if (wanted.shared) {
-        shared_mutex lock{store, wanted.name, terms_of(wanted), other_kinds::wait};
-        return how_long.take_share(lock);
+    if (request.shared) {
+        shared_mutex lock{store, request.name, terms_of(request), other_kinds::wait};
+        return wait.take_share(lock);
     }
-    return take_exclusive(store, wanted, how_long);
+    return take_exclusive(store, request, wait);
 }
 
 }  // namespace holdfast::cli

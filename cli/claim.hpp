@@ -11,8 +11,8 @@
 
 namespace holdfast::cli {
 
-/// Takes what `wanted` asks for, waiting until `deadline` if it may wait at all. Empty: busy, or
-/// `stop` came first.
+/// Takes the lock that `request` describes, and waits for it until `deadline` if the request allows
+/// waiting. Empty: busy, or `stop` came first.
 ///
 /// `run NAME` and `run NAME --shared` exclude each other, whatever the store. Redis keeps a plain lock
 /// and a read/write lock in two layouts under one name, and refuses whoever asks for the other kind:
@@ -20,13 +20,13 @@ namespace holdfast::cli {
 ///     held as        │ run NAME                            │ run NAME --shared
 ///     a plain lock   │ waits for it as a plain lock        │ waits until it is free
 ///     readers, writer│ is refused, and waits as a writer   │ joins the readers, waits for the writer
-[[nodiscard]] std::optional<lease> claim(client& store, const run_arguments& wanted,
+[[nodiscard]] std::optional<lease> claim(client& store, const run_arguments& request,
                                          clock::time_point deadline, const std::stop_token& stop);
 
-/// How long a store that does not answer is waited for at the end, for the lock to be given back.
+/// How long the release at the end waits for a store that does not answer.
 inline constexpr std::chrono::milliseconds release_patience{1'000};
 
-/// The terms of the lease that `wanted` asks for.
-[[nodiscard]] lease_options terms_of(const run_arguments& wanted);
+/// The options of the lease that `request` describes.
+[[nodiscard]] lease_options terms_of(const run_arguments& request);
 
 }  // namespace holdfast::cli

@@ -14,8 +14,8 @@ namespace holdfast::cli {
 
 namespace {
 
-/// What is open here would stay open as long as the watching process lives. Kernels before 5.9 cannot
-/// do this; there it lasts until the command ends.
+/// Closes all other descriptors, which would otherwise stay open as long as this process lives.
+/// Kernels before 5.9 have no such call: there they stay open until the command ends.
 void close_all_but([[maybe_unused]] int number) noexcept {
 #ifdef SYS_close_range
     if (number > 0) {

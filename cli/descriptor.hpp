@@ -37,9 +37,9 @@ private:
     int number_{-1};
 };
 
-/// Occupies those of the numbers 0, 1 and 2 that are closed. Otherwise a store's socket or file could
-/// get one of them, and be written to as if it were standard error. Reading and writing fail, and the
-/// numbers are closed again in a command that is executed.
+/// Opens those of the descriptors 0, 1 and 2 that are closed. Otherwise a store's socket or file could
+/// get such a number, and messages for standard error would be written to it. Reading from and writing
+/// to these descriptors fails, and a command that is executed finds them closed again.
 inline void reserve_standard_descriptors() noexcept {
     for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
         if (::fcntl(number, F_GETFD) < 0 && errno == EBADF) {
@@ -48,16 +48,17 @@ inline void reserve_standard_descriptors() noexcept {
     }
 }
 
-/// For what a system call has just returned. Throws `std::system_error` when it failed.
-[[nodiscard]] inline descriptor checked(int number, const char* what) {
+/// The descriptor that a system call has just returned. Throws `std::system_error` if the call failed.
+[[nodiscard]] inline descriptor checked(int number, const char* call) {
     if (number < 0) {
-        throw std::system_error{errno, std::generic_category(), what};
+        throw std::system_error{errno, std::generic_category(), call};
     }
     return descriptor{number};
 }
 
-/// Throws `std::system_error` unless there are descriptors for everything that a command may need. A
-/// store or the watch over a command that found out later would be in the middle of something.
+/// Throws `std::system_error` unless there are descriptors for everything that a command may need.
+/// Otherwise a store, or the watch over a command, could run out of descriptors in the middle of its
+/// work.
 inline void require_descriptors() {
     std::array<descriptor, 32> all;
     for (auto& one : all) {

@@ -15,8 +15,8 @@ namespace holdfast::cli {
 
 namespace {
 
-[[nodiscard]] bool warns(const finding& one) {
-    return one.level == finding::severity::warning;
+[[nodiscard]] bool warns(const finding& found) {
+    return found.level == finding::severity::warning;
 }
 
 struct level_names {
@@ -38,19 +38,19 @@ struct level_names {
     return {"ok", "fact"};
 }
 
-[[nodiscard]] std::string to_text(const finding& one) {
-    const auto where = one.server.empty() ? std::string{} : one.server + ": ";
-    return fmt::format("{:<8} {}\n", names_of(one.level).text, printable(where + one.text));
+[[nodiscard]] std::string to_text(const finding& found) {
+    const auto server = found.server.empty() ? std::string{} : found.server + ": ";
+    return fmt::format("{:<8} {}\n", names_of(found.level).text, printable(server + found.text));
 }
 
 [[nodiscard]] std::string describe_reach(const client& store) {
     return fmt::format("{}: excludes {}", store.store(), store.promises().reach_text);
 }
 
-[[nodiscard]] boost::json::object to_json(const finding& one) {
-    return {{"level", names_of(one.level).json},
-            {"server", to_json_text(one.server)},
-            {"text", to_json_text(one.text)}};
+[[nodiscard]] boost::json::object to_json(const finding& found) {
+    return {{"level", names_of(found.level).json},
+            {"server", to_json_text(found.server)},
+            {"text", to_json_text(found.text)}};
 }
 
 }  // namespace
@@ -65,8 +65,8 @@ int doctor(const doctor_arguments& arguments) {
     const auto status = to_status(warnings == 0 ? exit_code::success : exit_code::configuration);
     if (arguments.json) {
         boost::json::array all;
-        for (const auto& one : findings) {
-            all.push_back(to_json(one));
+        for (const auto& found : findings) {
+            all.push_back(to_json(found));
         }
         boost::json::object object{
             {"status", status}, {"store", to_json(*store)}, {"findings", std::move(all)}};
@@ -82,8 +82,8 @@ int doctor(const doctor_arguments& arguments) {
         return status;
     }
     std::string text;
-    for (const auto& one : findings) {
-        text += to_text(one);
+    for (const auto& found : findings) {
+        text += to_text(found);
     }
     write_output(text);
     return status;

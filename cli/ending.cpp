@@ -29,7 +29,8 @@ milliseconds default_grace(milliseconds hold) noexcept {
 
 ending_terms make_ending_terms(milliseconds ttl, std::optional<milliseconds> grace,
                                std::optional<milliseconds> max_hold) {
-    // A short hold gets a short end: the defaults have to fit what was asked for.
+    // A short hold gets a short end: the defaults must fit the ttl and `--max-hold` that were asked
+    // for.
     const auto hold = std::min(ttl, max_hold.value_or(ttl));
     const auto slack = std::clamp(std::min(ttl / 10, hold / 4), shortest_slack, longest_slack);
     const ending_terms terms{grace.value_or(default_grace(hold)), slack};

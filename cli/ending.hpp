@@ -7,13 +7,13 @@
 
 namespace holdfast::cli {
 
-/// When a command has to be told to end, and when it is made to, so that it is gone before its lease
-/// is. All of it follows from `valid_until`, which moves on with every renewal.
+/// When a command is told to end, and when it is killed, so that it is gone before its lease ends. Both
+/// times follow from `valid_until`, which every renewal moves on.
 ///
 ///     last renewal ──────────▶ TERM ──(grace)──▶ KILL ──(slack)──▶ valid_until
 struct ending_terms {
     std::chrono::milliseconds grace{};
-    /// For the kernel to end and for us to reap what was killed.
+    /// Time for the kernel to end the killed processes, and for us to reap them.
     std::chrono::milliseconds slack{};
 
     [[nodiscard]] clock::time_point terminate_at(clock::time_point valid_until) const noexcept {
@@ -28,12 +28,12 @@ struct ending_terms {
     }
 };
 
-/// A quarter of the longest that a hold lasts without renewal, or at all; at most ten seconds.
+/// A quarter of `hold`, at most ten seconds. `hold` is the ttl, or `--max-hold` if that is shorter.
 [[nodiscard]] std::chrono::milliseconds default_grace(std::chrono::milliseconds hold) noexcept;
 
-/// The terms for a ttl. Throws `stop_program` with `exit_code::usage` when the grace does not
-/// fit: a renewal is only tried a third into the ttl, and one that fails should be tried again before
-/// the command is told to end.
+/// The terms for a ttl. Throws `stop_program` with `exit_code::usage` when the grace does not fit: the
+/// first renewal is due after a third of the ttl, and if it fails, there must be time for another one
+/// before the command is told to end.
 [[nodiscard]] ending_terms make_ending_terms(std::chrono::milliseconds ttl,
                                              std::optional<std::chrono::milliseconds> grace,
                                              std::optional<std::chrono::milliseconds> max_hold);

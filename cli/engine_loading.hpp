@@ -4,8 +4,8 @@
 
 namespace holdfast::cli {
 
-/// Loads the engine "redis" from libholdfast_redis, which is where libholdfast is. Throws
-/// `std::system_error` that names the package if it is not there.
+/// Loads an engine: "redis" from libholdfast_redis, in the directory of libholdfast. Throws
+/// `std::system_error` that names the missing package.
 void load_engine(std::string_view name);
 
 }  // namespace holdfast::cli

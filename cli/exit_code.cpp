@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <exception>
-#include <holdfast/error.hpp>
 #include <new>
 
 namespace holdfast::cli {
@@ -55,8 +54,8 @@ constexpr std::string_view too_little_memory =
 }
 
 [[nodiscard]] std::string describe(const std::system_error& error) {
-    const bool ours = error.code().category() == error_category();
-    const auto hint = ours ? std::string_view{} : hint_for(error.code());
+    const bool from_library = error.code().category() == error_category();
+    const auto hint = from_library ? std::string_view{} : hint_for(error.code());
     return hint.empty() ? error.what() : fmt::format("this host has {} ({})", hint, error.what());
 }
 
@@ -93,6 +92,12 @@ exit_code exit_code_for(const std::error_code& error) noexcept {
             break;
     }
     return exit_code::internal;
+}
+
+failure failure_behind(const std::system_error& error) {
+    const bool from_library = error.code().category() == error_category();
+    return {from_library ? static_cast<errc>(error.code().value()) : errc::outcome_unknown,
+            error.what()};
 }
 
 problem describe_current_exception() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <holdfast/error.hpp>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -39,6 +40,10 @@ enum class exit_code : int {
 /// The exit code for an error of the library's, or for a lack of descriptors, processes or memory;
 /// `internal` for anything else.
 [[nodiscard]] exit_code exit_code_for(const std::error_code& error) noexcept;
+
+/// What the library said in an exception. An error of anything else counts as a request without an
+/// answer.
+[[nodiscard]] failure failure_behind(const std::system_error& error);
 
 /// Ends the program with a code and one line that says what to do.
 class stop_program : public std::runtime_error {

@@ -116,7 +116,7 @@ json::object to_json(const lock_info& lock) {
     for (const auto& holder : lock.holders) {
         holders.push_back(to_json(holder));
     }
-    // Where a semaphore is nothing once its permits are back, its limit is all that tells.
+    // Some stores keep nothing of a semaphore once its permits are back: then only the limit tells.
     const auto kind = lock.limit > 0 ? name_kind::semaphore : lock.kind;
     json::object result{{"name", to_json_text(lock.name)},
                         {"free", is_free(lock)},
@@ -159,7 +159,7 @@ std::string to_document(const json::object& value) {
 void print_problem(const problem& reason, output_format format) {
     messages{verbosity::normal}.error(reason.message);
     if (format == output_format::json) {
-        // Whatever ended the command is more important than that it cannot be written.
+        // An error of this write is ignored: the problem itself is more important.
         static_cast<void>(write_all(STDOUT_FILENO, to_document(to_json(reason)) + "\n"));
     }
 }

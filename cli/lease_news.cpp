@@ -6,29 +6,29 @@
 
 namespace holdfast::cli {
 
-void lease_news::on_event(const event& what) noexcept {
+void lease_news::on_event(const event& news) noexcept {
     {
         const std::lock_guard lock{guard_};
-        if (what.kind == event_kind::release_unconfirmed) {
-            unreleased_[what.name] = what.error;
+        if (news.kind == event_kind::release_unconfirmed) {
+            unreleased_[news.name] = news.error;
             told_.notify_all();
         }
         // The marker of --once-per has events, too.
-        if (what.name == name_ &&
-            (what.kind == event_kind::acquired || what.kind == event_kind::renewed)) {
+        if (news.name == name_ &&
+            (news.kind == event_kind::acquired || news.kind == event_kind::renewed)) {
             renewed_at_ = clock::now();
             trouble_ = {};
         }
-        if (what.name == name_ && what.kind == event_kind::renewal_failed) {
-            trouble_ = what.error;
+        if (news.name == name_ && news.kind == event_kind::renewal_failed) {
+            trouble_ = news.error;
         }
     }
-    // The program ends its client when all is over: that is no news.
-    if (what.kind == event_kind::renewed || what.error.code == errc::shut_down) {
+    // `shut_down` comes from this program itself, at its end.
+    if (news.kind == event_kind::renewed || news.error.code == errc::shut_down) {
         return;
     }
-    out_.detail(fmt::format("\"{}\" {}{}{}", what.name, to_string(what.kind), what.error ? ": " : "",
-                            what.error.detail));
+    out_.detail(fmt::format("\"{}\" {}{}{}", news.name, to_string(news.kind), news.error ? ": " : "",
+                            news.error.detail));
 }
 
 failure lease_news::release_trouble(const std::string& name) const {

@@ -11,22 +11,22 @@
 
 namespace holdfast::cli {
 
-/// Follows the renewals of one lease, for the line that tells why it was lost. With `--verbose` it says
-/// what happens as it happens.
+/// Follows the renewals of one lease, for the line that tells why the lease was lost. With `--verbose`
+/// it tells every event at once.
 ///
 /// Thread safety: all functions may be called from any thread.
 class lease_news : public observer {
 public:
     lease_news(std::string name, const messages& out) : name_{std::move(name)}, out_{out} {}
 
-    void on_event(const event& what) noexcept override;
+    void on_event(const event& news) noexcept override;
 
     /// Since when the lease was not renewed, and why, as part of a sentence.
     [[nodiscard]] std::string renewal_trouble() const;
-    /// Why a release of this lock was not confirmed; no error when nobody has told. Complete after
-    /// `client::shutdown`.
+    /// Why a release of this lock was not confirmed; no error if no event has told yet. All events have
+    /// come after `client::shutdown`.
     [[nodiscard]] failure release_trouble(const std::string& name) const;
-    /// The same, right after such a release: the news of it comes within a moment.
+    /// The same, right after such a release: waits a moment for the event.
     [[nodiscard]] failure next_release_trouble(const std::string& name) const;
 
 private:

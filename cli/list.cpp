@@ -61,13 +61,13 @@ struct found_locks {
 }
 
 [[nodiscard]] std::string describe_empty(const std::string& prefix, const client& store) {
-    const auto which =
+    const auto condition =
         prefix.empty() ? std::string{} : fmt::format(" with names starting with \"{}\"", prefix);
-    return fmt::format("no locks{} are held in {}", which, store.store());
+    return fmt::format("no locks{} are held in {}", condition, store.store());
 }
 
-/// Collects a list page by page. `--timeout` may end the program between two pages, or in the middle of
-/// one: what was found until then is shown.
+/// Collects a list page by page. `--timeout` may end the program at any moment: then the pages that
+/// have arrived are shown.
 class collection {
 public:
     explicit collection(const list_arguments& arguments) noexcept : arguments_{arguments} {}
@@ -114,7 +114,8 @@ public:
 private:
     static constexpr std::size_t most_on_a_page = 1000;
 
-    /// A page ends when a part of its time is over, so that the time limit finds most of the list made.
+    /// How long the next page may take. The library ends a page when part of this time is over, so most
+    /// of the list is known when the time limit ends the program.
     [[nodiscard]] std::optional<std::chrono::milliseconds> time_left() const {
         const auto& timeout = arguments_.store.timeout;
         if (!timeout) {

@@ -52,14 +52,6 @@ struct dispatcher {
     int operator()(const doctor_arguments& arguments) const { return doctor(arguments); }
 };
 
-}  // namespace
-
-}  // namespace holdfast::cli
-
-namespace holdfast::cli {
-
-namespace {
-
 /// `run` keeps standard output for its command.
 void report(const problem& reason, const std::vector<std::string>& words) {
     const messages out{verbosity::normal};

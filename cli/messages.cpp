@@ -63,7 +63,7 @@ int write_all(int descriptor, std::string_view text) noexcept {
 
 void write_output(std::string_view text) {
     const int error = write_all(STDOUT_FILENO, text);
-    // EINVAL: it is closed, and something that nobody can write to has its number.
+    // EINVAL: standard output was closed, and `reserve_standard_descriptors` has taken its number.
     if (error != 0 && error != EPIPE && error != EINVAL) {
         throw stop_program{exit_code::output, "standard output could not be written: " +
                                                   std::generic_category().message(error)};

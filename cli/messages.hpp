@@ -13,8 +13,8 @@ class background_writer;
 /// Lines for people, on standard error and each in one write, so that they do not mix with what the
 /// command writes there.
 ///
-/// With a `background_writer` no function ever waits for whoever reads standard error. Whoever holds a
-/// lease needs that: a reader that has stopped must not keep a command alive past its lease.
+/// With a `background_writer` no function ever waits for the reader of standard error. `run` needs
+/// this: a reader that has stopped must not keep a command alive past its lease.
 ///
 /// Thread safety: all functions may be called from any thread.
 class messages {

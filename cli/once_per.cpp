@@ -7,6 +7,8 @@
 #include <system_error>
 #include <utility>
 
+#include "exit_code.hpp"
+
 namespace holdfast::cli {
 
 using std::chrono::milliseconds;
@@ -27,7 +29,7 @@ constexpr std::size_t hash_length = 17;
     return value;
 }
 
-/// Not longer than `length` bytes, and no half character at the end.
+/// The first `length` bytes at most, without half a character at the end.
 [[nodiscard]] std::string_view cut(std::string_view text, std::size_t length) noexcept {
     while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xC0U) == 0x80U) {
         --length;
@@ -47,8 +49,8 @@ constexpr std::size_t hash_length = 17;
     return std::move(*found);
 }
 
-/// A run that dies, or is refused something, before its marker is complete leaves a lock that keeps no
-/// command from running. It is soon out of the way of the next marker.
+/// A run may die, or be refused something, before its marker is complete. Then it leaves a lock that
+/// keeps no command from running, and that ends soon to make room for the next marker.
 constexpr std::chrono::seconds marker_ttl{2};
 
 [[nodiscard]] lease_options terms_of_marker() {
@@ -119,13 +121,12 @@ failure once_per::remember(clock::time_point started, patience waits) {
                    ? failure{}
                    : failure{errc::outcome_unknown, {}};
     } catch (const std::system_error& error) {
-        const bool ours = error.code().category() == error_category();
-        return {ours ? static_cast<errc>(error.code().value()) : errc::outcome_unknown, error.what()};
+        return failure_behind(error);
     }
 }
 
-/// In place of that of an earlier run, after `--again`. Half a marker is waited for, and so is a slot
-/// that moves to another server.
+/// Takes the lock that becomes the marker, from an earlier run's marker if need be (`--again`). Waits
+/// for a marker that was left incomplete, and for a slot that moves to another server.
 std::optional<lease> once_per::take_marker(mutex& lock, patience waits) {
     try {
         if (auto held = lock.try_acquire()) {

@@ -11,8 +11,8 @@
 
 namespace holdfast::cli {
 
-/// The name under which the marker of a lock is kept. It starts like the lock's own name, so a user who
-/// may use `stock:*` may leave it. The end of a name that would get too long is replaced by its hash.
+/// The name of the marker of a lock. The marker's name starts like the lock's own name, so a user who
+/// may use `stock:*` may leave the marker. Where the name would get too long, a hash replaces its end.
 [[nodiscard]] std::string once_per_marker(std::string_view name);
 
 /// Whether a name is one of a marker. `holdfast run` takes no lock of such a name.
@@ -22,7 +22,7 @@ namespace holdfast::cli {
 struct earlier_run {
     /// The marker that it left. Empty: nothing keeps the command from running.
     std::optional<holder_info> marker;
-    /// Why it cannot be told; empty when it can.
+    /// Why nobody can tell; empty when the answer is known.
     std::string problem;
 };
 
@@ -30,8 +30,8 @@ struct earlier_run {
 [[nodiscard]] earlier_run find_earlier_run(client& store, const std::string& name);
 
 /// "Not more often than once per period": a successful run leaves a marker in the store, a lease under
-/// a name of its own that stays taken until the next run may start. Look at it and leave it only while
-/// the lock itself is held, so that runs on several hosts agree.
+/// a name of its own that stays taken until the next run may start. Look at the marker and leave it
+/// only while you hold the lock itself, so that runs on several hosts agree.
 class once_per {
 public:
     once_per(client& store, const std::string& name, std::chrono::milliseconds period);
@@ -44,8 +44,9 @@ public:
     [[nodiscard]] bool counts(clock::time_point started) const;
     /// Whether to wait for a moment when the marker cannot be left at once.
     enum class patience : std::uint8_t { none, some };
-    /// Leaves the marker for a run that started then, in place of the one of an earlier run. An error
-    /// when the store did not confirm it; without words if only `client::shutdown` can tell the reason.
+    /// Leaves the marker for a run that started then, in place of an earlier run's. Returns an error if
+    /// the store did not confirm the marker; the error has no text if only `client::shutdown` can tell
+    /// the reason.
     [[nodiscard]] failure remember(clock::time_point started, patience waits);
     /// The lock that is the marker.
     [[nodiscard]] const std::string& marker_name() const noexcept { return marker_; }

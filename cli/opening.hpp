@@ -12,7 +12,8 @@ namespace holdfast::cli {
 struct opening_result {
     /// Empty: `stop` or the deadline came first.
     std::unique_ptr<client> store;
-    /// A thread still tries. It must not meet the destructors of static objects: end with `_exit`.
+    /// A thread still tries to open the store. Static objects must not be destroyed under it: end with
+    /// `_exit`.
     bool unfinished{};
 };
 

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-/// The processes below this one. Numbers are those of /proc, which may be that of an outer pid
-/// namespace and number our processes in another way than we do: a number from there is never given to
-/// `kill`.
+/// The processes below this one. Process numbers here are those of /proc. This may be the /proc of an
+/// outer pid namespace, in which our processes have other numbers: so a number from there is never
+/// given to `kill`.
 namespace holdfast::cli {
 
 struct process {
@@ -16,7 +16,8 @@ struct process {
     pid_t group{};
     /// Tells a process from a later one with the same id.
     std::uint64_t started{};
-    /// Its first thread ended and nobody has asked how. Others of its threads may still run.
+    /// Its first thread has ended, and its parent has not asked for the status. Other threads of it may
+    /// still run.
     bool zombie{};
 };
 
@@ -33,11 +34,11 @@ struct process_tree {
 /// The number under which /proc has the process that is `id` to us. Zero: unknown.
 [[nodiscard]] pid_t number_in_proc(pid_t id);
 
-/// Sends `signal` to this very process, not to one that got its number meanwhile. False: this host has
-/// no means for that, or not enough resources.
+/// Sends `signal` to this very process, not to a later process with the same number. False: this host
+/// has no means to do so, or not enough resources.
 bool send_signal(const process& target, int signal);
 
-/// For where there is no complete tree: sends `signal` to all children of this process that are as new
+/// For hosts that show no complete tree: sends `signal` to all children of this process that are as new
 /// as `oldest`, except those in `spared_group`. Needs neither /proc nor descriptors. Children of a
 /// killed process become ours (PR_SET_CHILD_SUBREAPER), so repeating this with SIGKILL ends them all.
 void signal_children(pid_t oldest, pid_t spared_group, int signal) noexcept;

@@ -87,8 +87,8 @@ int finish(const release_arguments& arguments, const std::optional<holder_info>&
     return std::getline(std::cin, answer) && answer == "yes";
 }
 
-/// Why it may not be taken away; empty when it may. A holder that is known to be dead misses nothing,
-/// nor does one that gave the lock up and only keeps it from others for a while.
+/// Why the lock may not be taken away; empty when it may. A dead holder does not miss the lock. A
+/// lingering holder has released it already.
 [[nodiscard]] std::string objection(const lock_info& lock, const holder_info& holder,
                                     const release_arguments& arguments) {
     if (arguments.force || holder.process == liveness::dead || holder.lingering) {

@@ -45,7 +45,7 @@ struct run_report {
     std::vector<std::string> warnings;
     std::chrono::milliseconds waited{};
     std::chrono::milliseconds held{};
-    /// A thread still tries to open the store: end without the destructors of static objects.
+    /// A thread still tries to open the store: the program must end with `_exit`.
     bool unfinished_opening{};
 };
 

@@ -20,7 +20,7 @@ namespace holdfast::cli {
 [[nodiscard]] std::string without_passwords(std::string_view address);
 
 /// Overwrites passwords in the process's own argument vector, which every user of the host can read.
-/// Too late for somebody who looks at the right moment; the right place is `HOLDFAST_STORE`.
+/// Somebody may have looked before, so the right place for a password is `HOLDFAST_STORE`.
 void hide_passwords(int argc, char** argv) noexcept;
 
 /// Overwrites the passwords in `HOLDFAST_STORE` and `HOLDFAST_REDIS_PASSWORD` that this process was

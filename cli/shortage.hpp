@@ -14,9 +14,9 @@
 
 namespace holdfast::cli {
 
-/// Under `ulimit -v` what is reserved counts like what is used: by default 8 MB for the stack of each
-/// thread, and 64 MB for the heap of each. This program needs little of either. For threads that start
-/// after this.
+/// Makes threads that start later reserve less memory. Under `ulimit -v` reserved memory counts like
+/// used memory: by default 8 MB for the stack of each thread, and 64 MB for the heap of each. This
+/// program needs little of either.
 inline void reserve_less_memory() noexcept {
     constexpr std::size_t largest_stack = std::size_t{1} << 20;
     pthread_attr_t attributes;
@@ -32,8 +32,8 @@ inline void reserve_less_memory() noexcept {
 #endif
 }
 
-/// Throws `std::system_error` unless there is memory for everything that a command may need. Later a
-/// shortage would look like a store that cannot be used for now, which `run` waits for.
+/// Throws `std::system_error` unless there is memory for everything that a command may need. A shortage
+/// that shows later would look like an outage of the store, and `run` would wait for its end.
 inline void require_memory() {
     constexpr std::size_t enough = std::size_t{32} << 20;
     void* all = mmap(nullptr, enough, PROT_READ | PROT_WRITE,

@@ -44,7 +44,7 @@ signal_source::signal_source() {
     set_handler(SIGCHLD, SIG_DFL);
     // A closed standard error must not end the program while the command runs.
     set_handler(SIGPIPE, SIG_IGN, &inherited_pipe_);
-    // A store that reaches `ulimit -f` is one without room, which is said in words.
+    // A store that reaches `ulimit -f` gets an error, and says so. The signal would end the program.
     set_handler(SIGXFSZ, SIG_IGN, &inherited_file_size_);
     sigset_t wanted;
     sigemptyset(&wanted);
@@ -81,7 +81,7 @@ bool stop_here() noexcept {
     unblock(SIGTSTP);
     raise(SIGTSTP);
     block(SIGTSTP);
-    // SIGCONT stays pending for the signal source if somebody sent it.
+    // If somebody sent SIGCONT, it stays pending for the signal source.
     sigset_t pending;
     return sigpending(&pending) == 0 && sigismember(&pending, SIGCONT) == 1;
 }

@@ -64,8 +64,8 @@ std::unique_ptr<client> open_store(const store_arguments& store, const appearanc
 
 std::string address_for_child(const store_arguments& store, const client& opened,
                               store_passing passing) {
-    // An embedded store's own word for its address is absolute. Other addresses lose options
-    // in it, and have no directory that could be relative.
+    // An embedded store reports its address as an absolute path. Other stores report theirs without
+    // options; but their addresses have no relative path, and can be passed on as they are.
     const bool embedded = store.address.rfind("local:", 0) == 0 || is_embedded_quorum(store.address);
     if (embedded) {
         return opened.store();

@@ -16,9 +16,9 @@ struct appearance {
     std::string program;
     std::string label;
     std::shared_ptr<observer> events;
-    /// Takes no locks: a store that is not there is not made.
+    /// The client takes no locks, so a store that is missing is not created.
     bool only_looks{true};
-    /// How long a call without a deadline bears with a store that cannot be reached.
+    /// How long a call without a deadline keeps trying a store that cannot be reached.
     std::chrono::milliseconds outage_patience{client_options{}.outage_patience};
 };
 

@@ -24,9 +24,9 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr auto never = clock::time_point::max();
-/// How often what has been killed is looked for again, since a process may fork while we look.
+/// How often we look again for processes to kill: a process may fork while we look.
 constexpr milliseconds kill_again_after{10};
-/// How long to wait for what SIGKILL does not end (another user's process, a stuck device).
+/// How long to wait for processes that SIGKILL does not end (another user's process, a stuck device).
 constexpr milliseconds patience_with_killed{5'000};
 
 void drain(int number) noexcept {
@@ -34,7 +34,7 @@ void drain(int number) noexcept {
     [[maybe_unused]] const auto length = ::read(number, &count, sizeof count);
 }
 
-/// Counts while the machine sleeps, as the lease does: poll's own timeout would not.
+/// This timer also runs while the machine sleeps, like the lease. The timeout of `poll` does not.
 void arm(int timer, clock::time_point wake_at) noexcept {
     itimerspec setting{};
     if (wake_at != never) {
@@ -142,7 +142,7 @@ void supervisor::note_loss() {
     result_.loss_reason = held_.loss_reason();
     result_.loss_detail = held_.loss_detail();
     if (!result_.loss_reason) {
-        // Not lost yet: we act before it is. Our reading of the hold's end may be a little late.
+        // The lease is not lost yet: we act before. Our reading of the hold's end may be a little late.
         const bool held_long_enough = terms_.hold_end - valid_until_ < terms_.ending.slack;
         result_.loss_reason = held_long_enough ? errc::max_hold_exceeded : errc::lost;
     }
@@ -152,7 +152,7 @@ void supervisor::note_loss() {
     }
 }
 
-/// `losing "job" (…)`; with `--max-hold` nothing is lost that was to be kept.
+/// `losing "job" (…)`. At `--max-hold` nothing is lost: the hold was to end then.
 std::string supervisor::describe_ending(std::string_view verb, clock::time_point now) const {
     if (result_.loss_reason == errc::max_hold_exceeded) {
         const auto held_for = now - (terms_.hold_end - terms_.max_hold);
@@ -222,8 +222,8 @@ void supervisor::handle_signals() {
 }
 
 void supervisor::forward(int signal) {
-    // The terminal sends its signals to one group only: to the command's while it has the terminal, and
-    // otherwise to ours. So what arrives here has not been delivered to the command yet.
+    // The terminal sends its signals to one group only: to the command's group while that has the
+    // terminal, otherwise to ours. So a signal that arrives here has not reached the command yet.
     if (signal == SIGTSTP && child_stopped_ && tty_.present()) {
         stop_here();
         return;
@@ -265,7 +265,7 @@ void supervisor::reap() {
 void supervisor::on_child_stopped(int signal) {
     child_stopped_ = true;
     if (stage_ != stage::running || !tty_.present()) {
-        return;  // whoever stopped it will continue it; renewals go on
+        return;  // its stopper will continue it; renewals go on
     }
     if ((signal == SIGTTIN || signal == SIGTTOU) && tty_.is_ours()) {
         asked_for_terminal_ = true;
@@ -275,7 +275,8 @@ void supervisor::on_child_stopped(int signal) {
     tty_.take_back_from(child_);
     lent_ = false;
     if (signal == SIGSTOP) {
-        // Not by the terminal: whoever did it may continue the command without us. So stay awake.
+        // The terminal did not send this signal. The sender may continue the command without us, so we
+        // stay awake.
         out_.say(
             "the command was stopped and keeps its lock; type Ctrl-C to end it, Ctrl-Z to stop this, "
             "too");
@@ -322,7 +323,7 @@ supervision_result supervisor::conclude() {
         const auto rest = descendants();
         const auto living = std::count_if(rest.found.begin(), rest.found.end(),
                                           [](const process& one) { return !one.zombie; });
-        // There was one a moment ago, whether we see it or not.
+        // At least one process was left a moment ago, whether /proc shows it or not.
         const std::ptrdiff_t at_least = rest.complete ? 0 : 1;
         result_.left_behind = static_cast<std::size_t>(std::max(living, at_least));
     }

@@ -37,11 +37,11 @@ struct supervision_result {
     std::error_code loss_reason;
     /// The same in words; may be empty.
     std::string loss_detail;
-    /// How long the lease was good for, as known when the command ended.
+    /// The end of the lease, as known when the command ended.
     clock::time_point lease_end;
     clock::time_point child_ended_at;
-    /// Processes of the command that are still there: on loss, ones that could not be killed; else
-    /// ones it left in the background.
+    /// How many processes of the command are still there. After a loss: those that could not be killed.
+    /// Otherwise: those that the command left in the background.
     std::size_t left_behind{};
     bool had_terminal{};
 };
@@ -51,13 +51,13 @@ struct supervision_result {
 ///     running ──(the command ends)──────────────────────────────────────▶ over
 ///        └─(lost, or TERM is due)─▶ ending ──(grace over)─▶ killing ─(all reaped)─▶ over
 ///
-/// The deadline is looked at before anything else, every time this process gets to run: if it was
-/// stopped past the end of the lease, the first thing it does is to kill the command.
+/// Every time this process gets to run, it looks at the deadline first. If this process was stopped
+/// past the end of the lease, it kills the command before it does anything else.
 ///
 /// Thread safety: one thread only, the one that started the command.
 class supervisor {
 public:
-    /// Made before the command is started: what can fail must do so while nothing runs yet.
+    /// Construct it before the command is started: it may throw, and must do so while nothing runs yet.
     supervisor(lease& held, supervision_terms terms, const signal_source& signals, const terminal& tty,
                const messages& out);
     supervisor(const supervisor&) = delete;

@@ -20,12 +20,13 @@ public:
     /// Whether our own group is in the foreground.
     [[nodiscard]] bool is_ours() const noexcept;
     [[nodiscard]] bool belongs_to(pid_t group) const noexcept;
-    /// Whether a command should have it from the start. Not when its output goes into a pipe: then
-    /// whatever reads there (a pager) may want it, and the command gets it when it asks.
+    /// Whether a command should have the terminal from the start. Not when its output goes into a pipe:
+    /// then the reader of the pipe (a pager) may want the terminal, and the command gets it when it
+    /// asks.
     [[nodiscard]] bool should_be_lent() const noexcept;
     /// Async-signal-safe.
     void lend_to(pid_t group) const noexcept;
-    /// Only from `group`; a shell that has moved on keeps it.
+    /// Takes the terminal back only if `group` has it; a shell that has taken it meanwhile keeps it.
     void take_back_from(pid_t group) const noexcept;
 
 private:

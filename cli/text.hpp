@@ -49,7 +49,7 @@ namespace holdfast::cli {
 
 /// What there is of a name that nobody holds: `free`, `a semaphore, 3 of 3 permits free`.
 [[nodiscard]] std::string describe_unheld(const lock_info& lock);
-/// Whether somebody who asks for it now, as what it is, would get it, and nobody holds any of it.
+/// Whether nobody holds anything of this name, and a request for its kind of lock would be granted now.
 [[nodiscard]] bool is_free(const lock_info& lock) noexcept;
 
 /// Why a lock was lost, as part of a sentence.

@@ -19,14 +19,15 @@ namespace holdfast::cli {
 /// Thread safety: one thread only.
 class time_limit {
 public:
-    /// Whether a request that is not answered in time may have changed something.
+    /// What a request does that is not answered in time: it only looks, or it may have changed
+    /// something.
     enum class request : std::uint8_t { looks, changes };
     /// Tells the user, as the last thing that the program does. Runs on a thread of its own.
     using reporter = std::function<void(const problem& reason)>;
 
     /// Without a timeout it does nothing.
     time_limit(std::optional<std::chrono::milliseconds> timeout, request kind, reporter report);
-    /// Reports as every other failure is.
+    /// Reports the end of the time like every other failure.
     time_limit(std::optional<std::chrono::milliseconds> timeout, request kind, output_format format);
     time_limit(const time_limit&) = delete;
     time_limit& operator=(const time_limit&) = delete;

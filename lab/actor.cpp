@@ -17,19 +17,19 @@ namespace {
 constexpr auto patience_in_seconds = "10";
 
 std::vector<std::string> command_line(const redis_server& server, std::string_view role,
-                                      const std::string& who, const std::vector<std::string>& more) {
+                                      const std::string& name, const std::vector<std::string>& more) {
     std::vector<std::string> words{std::filesystem::read_symlink("/proc/self/exe").string(), "actor",
-                                   std::string{role}, who, std::to_string(server.port())};
+                                   std::string{role}, name, std::to_string(server.port())};
     words.insert(words.end(), more.begin(), more.end());
     return words;
 }
 
-std::string said(const std::string& who) {
-    return "lab:said:" + who;
+std::string said(const std::string& name) {
+    return "lab:said:" + name;
 }
 
-std::string cues(const std::string& who) {
-    return "lab:cues:" + who;
+std::string cues(const std::string& name) {
+    return "lab:cues:" + name;
 }
 
 /// The element of BLPOP's answer, which is a list's name and the element.
@@ -42,22 +42,22 @@ std::string popped(const holdfast::testing_support::redis_reply& reply, const st
 
 }  // namespace
 
-actor::actor(const redis_server& server, std::string_view role, std::string who,
+actor::actor(const redis_server& server, std::string_view role, std::string name,
              const std::vector<std::string>& more)
-    : who_{std::move(who)},
+    : name_{std::move(name)},
       line_{server.connect()},
-      process_{command_line(server, role, who_, more), files_.path() / "output"} {}
+      process_{command_line(server, role, name_, more), files_.path() / "output"} {}
 
 line actor::hear() {
-    const auto reply = line_.command({"BLPOP", said(who_), patience_in_seconds});
-    const auto text = popped(reply, who_ + " says nothing; " + read_file(files_.path() / "output"));
+    const auto reply = line_.command({"BLPOP", said(name_), patience_in_seconds});
+    const auto text = popped(reply, name_ + " says nothing; " + read_file(files_.path() / "output"));
     const auto bar = text.find('|');
     const auto token = std::stoull(text.substr(bar + 1));
     return {text.substr(0, bar), token == 0 ? std::nullopt : std::optional<std::uint64_t>{token}};
 }
 
 void actor::cue() {
-    line_.command({"RPUSH", cues(who_), "go on"});
+    line_.command({"RPUSH", cues(name_), "go on"});
 }
 
 void actor::kill() {
@@ -68,7 +68,7 @@ void actor::stop() const {
     process_.signal(SIGSTOP);
     siginfo_t state{};
     if (::waitid(P_PID, static_cast<id_t>(process_.pid()), &state, WSTOPPED) != 0) {
-        throw std::runtime_error{who_ + " does not stop"};
+        throw std::runtime_error{name_ + " does not stop"};
     }
 }
 
@@ -78,8 +78,8 @@ void actor::go_on() const {
 
 int actor::end() {
     siginfo_t state{};
-    // The process class waits for it as well, so this one only looks.
-    wait_until("the end of " + who_, [&] {
+    // `server_process` waits for this process as well, so we only look (WNOWAIT).
+    wait_until("the end of " + name_, [&] {
         const auto pid = static_cast<id_t>(process_.pid());
         return ::waitid(P_PID, pid, &state, WEXITED | WNOWAIT | WNOHANG) == 0 && state.si_pid != 0;
     });
@@ -92,11 +92,11 @@ script::script(std::vector<std::string> arguments)
       line_{port_} {}
 
 void script::say(const std::string& text, std::uint64_t token) {
-    line_.command({"RPUSH", said(who()), text + "|" + std::to_string(token)});
+    line_.command({"RPUSH", said(name()), text + "|" + std::to_string(token)});
 }
 
 void script::wait_for_cue() {
-    popped(line_.command({"BLPOP", cues(who()), patience_in_seconds}), who() + " gets no cue");
+    popped(line_.command({"BLPOP", cues(name()), patience_in_seconds}), name() + " gets no cue");
 }
 
 }  // namespace lab

@@ -20,14 +20,14 @@ struct line {
     std::optional<std::uint64_t> token;
 };
 
-/// A process of its own that plays one part: it can be killed or stopped in earnest. Director and
-/// actor talk through two lists in a server, so every step is an event and nobody guesses a time.
+/// A process of its own that plays one part, so it can really be killed or stopped. Director and actor
+/// talk through two lists in a server: every step is an event, and nobody guesses a time.
 ///
 /// Thread safety: none.
 class actor {
 public:
     /// Runs this very program as `role`. `more` are further arguments for it.
-    actor(const redis_server& server, std::string_view role, std::string who,
+    actor(const redis_server& server, std::string_view role, std::string name,
           const std::vector<std::string>& more = {});
 
     /// The next thing it says. Throws when it says nothing.
@@ -43,21 +43,21 @@ public:
 
 private:
     holdfast::testing_support::temporary_directory files_;
-    std::string who_;
+    std::string name_;
     redis_client line_;
     holdfast::testing_support::server_process process_;
 };
 
-/// The other side of it, in the actor's process.
+/// The actor's side, in the actor's process.
 class script {
 public:
-    /// WHO PORT [MORE…]
+    /// NAME PORT [MORE…]
     explicit script(std::vector<std::string> arguments);
 
     void say(const std::string& text, std::uint64_t token = 0);
     void wait_for_cue();
     [[nodiscard]] std::uint16_t port() const { return port_; }
-    [[nodiscard]] const std::string& who() const { return arguments_.front(); }
+    [[nodiscard]] const std::string& name() const { return arguments_.front(); }
     /// What the director passed on.
     [[nodiscard]] const std::string& more(std::size_t index) const { return arguments_.at(index + 2); }
 

@@ -58,23 +58,23 @@ std::uint32_t number_in(const std::string& text) {
 }
 
 request understood(const words& arguments) {
-    request what;
+    request asked;
     for (std::size_t at = 0; at < arguments.size(); ++at) {
         const auto& word = arguments[at];
         if (word == "--json") {
-            what.json = true;
+            asked.json = true;
         } else if (word == "--zh") {
-            what.chinese = true;
+            asked.chinese = true;
         } else if (word == "--repeat") {
-            what.rounds = number_in(at + 1 < arguments.size() ? arguments[at + 1] : "");
+            asked.rounds = number_in(at + 1 < arguments.size() ? arguments[at + 1] : "");
             ++at;
         } else if (word.starts_with("-")) {
             throw misuse{"unknown option " + word};
         } else {
-            what.scenarios.push_back(&scenario_named(word));
+            asked.scenarios.push_back(&scenario_named(word));
         }
     }
-    return what;
+    return asked;
 }
 
 int list() {
@@ -84,14 +84,14 @@ int list() {
     return 0;
 }
 
-lab::tally played(const lab::scenario& scenario, const request& what) {
-    lab::tally sum{.what = &scenario};
-    for (std::uint32_t round = 0; round < what.rounds; ++round) {
+lab::tally played(const lab::scenario& scenario, const request& asked) {
+    lab::tally sum{.played = &scenario};
+    for (std::uint32_t round = 0; round < asked.rounds; ++round) {
         const auto once = lab::play(scenario);
         sum.add(once);
-        if (what.json) {
+        if (asked.json) {
             fmt::print("{}\n", lab::as_json(once));
-        } else if (what.rounds == 1 || !once.as_expected()) {
+        } else if (asked.rounds == 1 || !once.as_expected()) {
             fmt::print("{}", lab::as_text(once));
         }
         std::fflush(stdout);
@@ -99,26 +99,27 @@ lab::tally played(const lab::scenario& scenario, const request& what) {
     return sum;
 }
 
-/// One round is told in full; of many only what is unexpected, and the sum of all, as it comes.
-int run(request what) {
-    if (what.scenarios.empty()) {
+/// Prints a single round in full. Of many rounds it prints only the unexpected ones, and the sums as
+/// they come.
+int run(request asked) {
+    if (asked.scenarios.empty()) {
         for (const auto& each : lab::all_scenarios()) {
-            what.scenarios.push_back(&each);
+            asked.scenarios.push_back(&each);
         }
     }
-    const bool at_once = !what.json && what.rounds > 1;
+    const bool at_once = !asked.json && asked.rounds > 1;
     if (at_once) {
         fmt::print("{}", lab::heading_of_tallies());
     }
     std::vector<lab::tally> sums;
-    for (const auto* each : what.scenarios) {
-        sums.push_back(played(*each, what));
+    for (const auto* each : asked.scenarios) {
+        sums.push_back(played(*each, asked));
         if (at_once) {
             fmt::print("{}", lab::as_text(sums.back()));
             std::fflush(stdout);
         }
     }
-    if (!what.json && !at_once && sums.size() > 1) {
+    if (!asked.json && !at_once && sums.size() > 1) {
         fmt::print("{}", lab::heading_of_tallies());
         for (const auto& sum : sums) {
             fmt::print("{}", lab::as_text(sum));
@@ -129,20 +130,20 @@ int run(request what) {
     return good ? 0 : 1;
 }
 
-int explain(const request& what) {
-    if (what.scenarios.size() != 1) {
+int explain(const request& asked) {
+    if (asked.scenarios.size() != 1) {
         throw misuse{"explain needs one scenario"};
     }
-    const auto& scenario = *what.scenarios.front();
+    const auto& scenario = *asked.scenarios.front();
     const auto text = lab::explanation_of(scenario.name);
     fmt::print("{}  {}\n\n{}\n\n", lab::emphasised(std::string{scenario.name}), scenario.title,
-               what.chinese ? text.chinese : text.english);
-    fmt::print("See docs/learn/{}{}.md, and holdfast-lab run {}\n", what.chinese ? "zh/" : "",
+               asked.chinese ? text.chinese : text.english);
+    fmt::print("See docs/learn/{}{}.md, and holdfast-lab run {}\n", asked.chinese ? "zh/" : "",
                scenario.name, scenario.name);
     return 0;
 }
 
-/// Not for people: the lab starts itself like this.
+/// Not for people: the lab starts its actors with this command.
 int act(words arguments) {
     const auto name = arguments.empty() ? std::string{} : arguments.front();
     for (const auto& each : lab::all_roles()) {

@@ -13,28 +13,28 @@ namespace {
 
 enum class colour : std::uint8_t { bold, red, green, yellow, grey };
 
-std::string painted(colour how, const std::string& text) {
+std::string painted(colour shade, const std::string& text) {
     static const bool seen = ::isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
     static constexpr const char* codes[] = {"1", "31", "32", "33", "90"};
     if (!seen) {
         return text;
     }
-    return fmt::format("\x1b[{}m{}\x1b[0m", codes[static_cast<std::size_t>(how)], text);
+    return fmt::format("\x1b[{}m{}\x1b[0m", codes[static_cast<std::size_t>(shade)], text);
 }
 
 telling told(ending (*tell)(story&), verdict expected) {
-    story what;
+    story timeline;
     telling once;
     once.expected = expected;
     try {
-        once.found = tell(what);
+        once.found = tell(timeline);
     } catch (const std::exception& error) {
-        // Neither side may end like this, so it is made to differ from what is expected.
+        // Neither side may end with an exception, so the verdict must differ from the expected one.
         const auto other = expected == verdict::broken ? verdict::safe : verdict::broken;
         once.found = {other, std::string{"the story could not be told: "} + error.what()};
     }
-    once.took = what.now();
-    once.timeline = what.entries();
+    once.took = timeline.now();
+    once.timeline = timeline.entries();
     return once;
 }
 
@@ -69,13 +69,13 @@ std::string verdict_line(const telling& side) {
     return fmt::format("    {}{}\n", painted(paint, words), wrapped(words.size(), side.found.sentence));
 }
 
-std::string side_as_text(std::string_view who, std::string_view how, const telling& side) {
-    auto text = fmt::format("  {}  {}\n", painted(colour::bold, fmt::format("{:<8}", who)),
-                            painted(colour::grey, std::string{how}));
+std::string side_as_text(std::string_view side_name, std::string_view lock, const telling& side) {
+    auto text = fmt::format("  {}  {}\n", painted(colour::bold, fmt::format("{:<8}", side_name)),
+                            painted(colour::grey, std::string{lock}));
     for (const auto& each : side.timeline) {
         const auto token = each.token ? fmt::format("  token {}", *each.token) : std::string{};
-        const auto line = fmt::format("    {:>5} ms  {:<8} {:<58}{}", each.at.count(), each.who,
-                                      each.what, painted(colour::grey, token));
+        const auto line = fmt::format("    {:>5} ms  {:<8} {:<58}{}", each.at.count(), each.speaker,
+                                      each.text, painted(colour::grey, token));
         text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
     }
     return text + verdict_line(side);
@@ -96,7 +96,7 @@ std::string side_as_json(const telling& side) {
     std::string lines;
     for (const auto& each : side.timeline) {
         lines += fmt::format(R"({}{{"ms":{},"who":{},"what":{},"token":{}}})", lines.empty() ? "" : ",",
-                             each.at.count(), json_text(each.who), json_text(each.what),
+                             each.at.count(), json_text(each.speaker), json_text(each.text),
                              each.token ? std::to_string(*each.token) : "null");
     }
     return fmt::format(R"({{"verdict":"{}","as_expected":{},"sentence":{},"ms":{},"timeline":[{}]}})",
@@ -110,12 +110,12 @@ std::string emphasised(const std::string& text) {
     return painted(colour::bold, text);
 }
 
-result play(const scenario& what) {
-    return {&what, told(what.naive, verdict::broken), told(what.with_holdfast, what.promised)};
+result play(const scenario& played) {
+    return {&played, told(played.naive, verdict::broken), told(played.with_holdfast, played.promised)};
 }
 
 void tally::add(const result& round) {
-    what = round.what;
+    played = round.played;
     ++rounds;
     broken += round.naive.as_expected() ? 1U : 0U;
     kept += round.with_holdfast.as_expected() ? 1U : 0U;
@@ -123,9 +123,10 @@ void tally::add(const result& round) {
 }
 
 std::string as_text(const result& round) {
-    return fmt::format("{}  {}\n{}{}\n", painted(colour::bold, std::string{round.what->name}),
-                       round.what->title, side_as_text("naive", round.what->naive_lock, round.naive),
-                       side_as_text("holdfast", round.what->holdfast_lock, round.with_holdfast));
+    return fmt::format("{}  {}\n{}{}\n", painted(colour::bold, std::string{round.played->name}),
+                       round.played->title,
+                       side_as_text("naive", round.played->naive_lock, round.naive),
+                       side_as_text("holdfast", round.played->holdfast_lock, round.with_holdfast));
 }
 
 std::string heading_of_tallies() {
@@ -134,16 +135,16 @@ std::string heading_of_tallies() {
 
 std::string as_text(const tally& sum) {
     const auto broken = fmt::format("BROKEN {}/{}", sum.broken, sum.rounds);
-    const auto kept = fmt::format("{} {}/{}", to_string(sum.what->promised), sum.kept, sum.rounds);
+    const auto kept = fmt::format("{} {}/{}", to_string(sum.played->promised), sum.kept, sum.rounds);
     return painted(sum.as_expected() ? colour::green : colour::red,
-                   fmt::format("{:<28} {:>14} {:>16} {:>8} ms", sum.what->name, broken, kept,
+                   fmt::format("{:<28} {:>14} {:>16} {:>8} ms", sum.played->name, broken, kept,
                                sum.longest.count())) +
            "\n";
 }
 
 std::string as_json(const result& round) {
-    return fmt::format(R"({{"scenario":"{}","title":{},"naive":{},"holdfast":{}}})", round.what->name,
-                       json_text(round.what->title), side_as_json(round.naive),
+    return fmt::format(R"({{"scenario":"{}","title":{},"naive":{},"holdfast":{}}})", round.played->name,
+                       json_text(round.played->title), side_as_json(round.naive),
                        side_as_json(round.with_holdfast));
 }
 

@@ -20,7 +20,7 @@ struct telling {
 };
 
 struct result {
-    const scenario* what{};
+    const scenario* played{};
     telling naive;
     telling with_holdfast;
 
@@ -29,12 +29,12 @@ struct result {
     }
 };
 
-/// Plays a scenario once. What goes wrong with the servers themselves becomes the ending.
-[[nodiscard]] result play(const scenario& what);
+/// Plays a scenario once. An error of the servers themselves becomes the ending.
+[[nodiscard]] result play(const scenario& played);
 
 /// How often each side of a scenario ended as it should.
 struct tally {
-    const scenario* what{};
+    const scenario* played{};
     std::uint32_t rounds{};
     std::uint32_t broken{};
     std::uint32_t kept{};

@@ -8,11 +8,11 @@
 
 namespace lab {
 
-/// A stock that knows tokens. It lives in a server of its own, as a database would, and refuses who is
-/// late: whoever has a smaller token than the largest it has seen.
+/// A stock that checks tokens. It lives in a server of its own, as a database would, and refuses a
+/// token that is smaller than the largest it has seen.
 ///
-/// Whoever enters shows its token *before* it reads. Without that, a late writer could still slip in
-/// between the read and the first write of its successor, whose token has not been seen yet.
+/// A holder shows its token *before* it reads. Otherwise a late writer could still slip in between the
+/// read and the first write of its successor, whose token the stock has not seen yet.
 class fenced_stock {
 public:
     /// The database's port.

@@ -8,7 +8,7 @@
 
 namespace lab {
 
-/// A flaw, told twice on real servers: with the home-made lock that has it, and with holdfast.
+/// A flaw, told twice on real servers: with the home-made lock that has the flaw, and with holdfast.
 struct scenario {
     /// Also the name of its page in docs/learn.
     std::string_view name;
@@ -19,12 +19,13 @@ struct scenario {
     /// How holdfast is used.
     std::string_view holdfast_lock;
     ending (*with_holdfast)(story&);
-    /// What is promised of holdfast: `safe`, or the documented `limit`. The naive lock always breaks.
+    /// The verdict that holdfast promises: `safe`, or the documented `limit`. The naive lock always
+    /// breaks.
     verdict promised;
 };
 
 [[nodiscard]] std::span<const scenario> all_scenarios();
-/// What child processes can be told to be.
+/// The roles that child processes can play.
 [[nodiscard]] std::span<const role> all_roles();
 
 }  // namespace lab

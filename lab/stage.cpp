@@ -62,9 +62,9 @@ void pair_of_servers::promote() {
     replica().cli({"REPLICAOF", "NO", "ONE"});
 }
 
-void event_count::on_event(const holdfast::event& what) noexcept {
+void event_count::on_event(const holdfast::event& news) noexcept {
     const std::scoped_lock lock{guard_};
-    count_ += what.kind == kind_ ? 1U : 0U;
+    count_ += news.kind == kind_ ? 1U : 0U;
 }
 
 std::uint32_t event_count::value() const {

@@ -33,12 +33,12 @@ inline constexpr auto stock_name = "stock:101";
 [[nodiscard]] bool is_there(const redis_server& server, const std::string& key);
 /// The stock as a plain number.
 [[nodiscard]] int plain_stock(const redis_server& server);
-/// Milliseconds; −1 when it lives for ever, −2 when there is none.
+/// Milliseconds; −1 when the key has no end, −2 when there is no key.
 [[nodiscard]] std::int64_t ttl_of(const redis_server& server, const std::string& key);
 void wait_until_gone(const redis_server& server, const std::string& key);
 /// How often the server has run a command, as INFO tells it.
 [[nodiscard]] std::int64_t calls_of(const redis_server& server, std::string_view command);
-/// Until somebody of holdfast waits for the lock.
+/// Returns when a client of holdfast waits for the lock.
 void wait_for_waiter(holdfast::client& client);
 
 /// A master and a replica whose link breaks, and then the master.
@@ -51,7 +51,7 @@ public:
 
     [[nodiscard]] redis_server& master() { return servers_.master(); }
     [[nodiscard]] redis_server& replica() { return servers_.replica(0); }
-    /// From now on the replica hears nothing of what its master does.
+    /// From now on the replica hears nothing from its master.
     void cut_link();
     /// The master dies, the replica takes its place with what it has.
     void promote();
@@ -65,7 +65,7 @@ private:
 class event_count : public holdfast::observer {
 public:
     explicit event_count(holdfast::event_kind kind) : kind_{kind} {}
-    void on_event(const holdfast::event& what) noexcept override;
+    void on_event(const holdfast::event& news) noexcept override;
     [[nodiscard]] std::uint32_t value() const;
 
 private:

@@ -4,11 +4,11 @@
 
 namespace lab {
 
-void story::tell(std::string who, std::string what, std::optional<std::uint64_t> token) {
+void story::tell(std::string speaker, std::string text, std::optional<std::uint64_t> token) {
     const std::scoped_lock lock{guard_};
     const auto at = std::chrono::steady_clock::now() - begin_;
-    entries_.push_back({std::chrono::duration_cast<std::chrono::milliseconds>(at), std::move(who),
-                        std::move(what), token});
+    entries_.push_back({std::chrono::duration_cast<std::chrono::milliseconds>(at), std::move(speaker),
+                        std::move(text), token});
 }
 
 std::vector<entry> story::entries() const {
@@ -27,8 +27,8 @@ void story::begin() {
     begin_ = std::chrono::steady_clock::now();
 }
 
-std::string_view to_string(verdict what) noexcept {
-    switch (what) {
+std::string_view to_string(verdict found) noexcept {
+    switch (found) {
         case verdict::broken:
             return "BROKEN";
         case verdict::safe:

@@ -16,17 +16,17 @@ namespace lab {
 /// One line of a timeline.
 struct entry {
     std::chrono::milliseconds at{};
-    std::string who;
-    std::string what;
+    std::string speaker;
+    std::string text;
     std::optional<std::uint64_t> token;
 };
 
 /// What happened, in order. Thread safety: full.
 class story {
 public:
-    void tell(std::string who, std::string what, std::optional<std::uint64_t> token = {});
-    void tell(std::string who, std::string what, holdfast::fencing_token token) {
-        tell(std::move(who), std::move(what), token.value);
+    void tell(std::string speaker, std::string text, std::optional<std::uint64_t> token = {});
+    void tell(std::string speaker, std::string text, holdfast::fencing_token token) {
+        tell(std::move(speaker), std::move(text), token.value);
     }
     [[nodiscard]] std::vector<entry> entries() const;
     /// Since the story began, which is when its servers were ready: see `begin`.
@@ -48,7 +48,7 @@ enum class verdict : std::uint8_t {
     limit,
 };
 
-[[nodiscard]] std::string_view to_string(verdict what) noexcept;
+[[nodiscard]] std::string_view to_string(verdict found) noexcept;
 
 /// How a story ended.
 struct ending {

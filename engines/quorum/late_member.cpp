@@ -1,6 +1,6 @@
 #include <quorum/late_member.hpp>
 
-#include <quorum/engine.hpp>
+#include <quorum/members.hpp>
 
 #include <utility>
 
@@ -38,27 +38,27 @@ struct late_member::late_watch {
 
 class late_member::late_subscription final : public subscription {
 public:
-    explicit late_subscription(std::shared_ptr<late_watch> what) : what_{std::move(what)} {}
+    explicit late_subscription(std::shared_ptr<late_watch> watch) : watch_{std::move(watch)} {}
     ~late_subscription() override {
         std::unique_ptr<subscription> last;
-        const std::lock_guard lock{what_->guard};
-        what_->ended = true;
-        last = std::move(what_->real);
+        const std::lock_guard lock{watch_->guard};
+        watch_->ended = true;
+        last = std::move(watch_->real);
     }
     [[nodiscard]] bool active() const noexcept override {
-        const std::lock_guard lock{what_->guard};
-        return what_->real && what_->real->active();
+        const std::lock_guard lock{watch_->guard};
+        return watch_->real && watch_->real->active();
     }
 
 private:
-    std::shared_ptr<late_watch> what_;
+    std::shared_ptr<late_watch> watch_;
 };
 
-late_member::late_member(std::string address, std::string identity, engine& like, failure why)
+late_member::late_member(std::string address, std::string identity, engine& like, failure reason)
     : address_{std::move(address)},
       identity_{std::move(identity)},
       assumed_{like.promises()},
-      why_{std::move(why)} {
+      reason_{std::move(reason)} {
     const auto offered = like.offers();
     offers_.watching = offered.watching != nullptr ? this : nullptr;
     offers_.operators = offered.operators != nullptr ? this : nullptr;
@@ -87,21 +87,25 @@ void late_member::adopt(std::unique_ptr<engine> store) {
     }
 }
 
-void late_member::explain(failure why) {
+void late_member::explain(failure reason) {
     const std::lock_guard lock{guard_};
-    why_ = std::move(why);
+    reason_ = std::move(reason);
 }
 
 failure late_member::trouble() const {
     const std::lock_guard lock{guard_};
-    return {errc::store_unavailable, why_.detail};
+    return {errc::store_unavailable, reason_.detail};
 }
 
 template <class Reply>
-void late_member::refuse(const completion<Reply>& done) const {
-    Reply reply;
-    reply.error = trouble();
-    done(std::move(reply));
+engine* late_member::store_or_refuse(const completion<Reply>& done) const {
+    auto* const there = store();
+    if (there == nullptr) {
+        Reply reply;
+        reply.error = trouble();
+        done(std::move(reply));
+    }
+    return there;
 }
 
 void late_member::attach(client_callbacks callbacks) {
@@ -112,64 +116,54 @@ void late_member::attach(client_callbacks callbacks) {
     }
 }
 
-void late_member::acquire(acquire_request request, call how, completion<acquire_reply> done) {
-    if (auto* const there = store()) {
-        there->acquire(std::move(request), how, std::move(done));
-        return;
+void late_member::acquire(acquire_request request, call limits, completion<acquire_reply> done) {
+    if (auto* const there = store_or_refuse(done)) {
+        there->acquire(std::move(request), limits, std::move(done));
     }
-    refuse(done);
 }
 
-void late_member::renew(std::vector<renew_request> batch, call how,
+void late_member::renew(std::vector<renew_request> batch, call limits,
                         completion<std::vector<renew_reply>> done) {
     if (auto* const there = store()) {
-        there->renew(std::move(batch), how, std::move(done));
+        there->renew(std::move(batch), limits, std::move(done));
         return;
     }
     done(std::vector<renew_reply>(batch.size(), {renew_reply::outcome::failed, trouble()}));
 }
 
-void late_member::release(release_request request, call how, completion<release_reply> done) {
-    if (auto* const there = store()) {
-        there->release(std::move(request), how, std::move(done));
-        return;
+void late_member::release(release_request request, call limits, completion<release_reply> done) {
+    if (auto* const there = store_or_refuse(done)) {
+        there->release(std::move(request), limits, std::move(done));
     }
-    refuse(done);
 }
 
-void late_member::revoke(revoke_request request, call how, completion<revoke_reply> done) {
-    if (auto* const there = store()) {
-        there->offers().operators->revoke(std::move(request), how, std::move(done));
-        return;
+void late_member::revoke(revoke_request request, call limits, completion<revoke_reply> done) {
+    if (auto* const there = store_or_refuse(done)) {
+        there->offers().operators->revoke(std::move(request), limits, std::move(done));
     }
-    refuse(done);
 }
 
-void late_member::inspect(std::string name, call how, completion<inspect_reply> done) {
-    if (auto* const there = store()) {
-        there->offers().operators->inspect(std::move(name), how, std::move(done));
-        return;
+void late_member::inspect(std::string name, call limits, completion<inspect_reply> done) {
+    if (auto* const there = store_or_refuse(done)) {
+        there->offers().operators->inspect(std::move(name), limits, std::move(done));
     }
-    refuse(done);
 }
 
-void late_member::list(list_request request, call how, completion<list_reply> done) {
-    if (auto* const there = store()) {
-        there->offers().operators->list(std::move(request), how, std::move(done));
-        return;
+void late_member::list(list_request request, call limits, completion<list_reply> done) {
+    if (auto* const there = store_or_refuse(done)) {
+        there->offers().operators->list(std::move(request), limits, std::move(done));
     }
-    refuse(done);
 }
 
-void late_member::examine(call how, completion<examine_reply> done) {
-    auto* const there = store();
-    auto* const inside = there != nullptr ? there->offers().examination : nullptr;
-    if (inside != nullptr) {
-        inside->examine(how, std::move(done));
-    } else if (there != nullptr) {
-        done({});
+void late_member::examine(call limits, completion<examine_reply> done) {
+    auto* const there = store_or_refuse(done);
+    if (there == nullptr) {
+        return;
+    }
+    if (auto* const inside = there->offers().examination) {
+        inside->examine(limits, std::move(done));
     } else {
-        refuse(done);
+        done({});
     }
 }
 

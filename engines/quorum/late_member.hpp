@@ -22,27 +22,27 @@ class late_member final : public engine,
                           public votes {
 public:
     /// `like`: a member that is there. This one promises and offers what that one does.
-    late_member(std::string address, std::string identity, engine& like, failure why);
+    late_member(std::string address, std::string identity, engine& like, failure reason);
     ~late_member() override;
 
     /// The store is there. Watches begin to flow.
     void adopt(std::unique_ptr<engine> store);
     /// Why it still is not.
-    void explain(failure why);
+    void explain(failure reason);
 
     [[nodiscard]] const guarantees& promises() const noexcept override { return assumed_; }
     [[nodiscard]] abilities offers() noexcept override { return offers_; }
     [[nodiscard]] const std::string& address() const noexcept override { return address_; }
     [[nodiscard]] std::string store_identity() const override { return identity_; }
     void attach(client_callbacks callbacks) override;
-    void acquire(acquire_request request, call how, completion<acquire_reply> done) override;
-    void renew(std::vector<renew_request> batch, call how,
+    void acquire(acquire_request request, call limits, completion<acquire_reply> done) override;
+    void renew(std::vector<renew_request> batch, call limits,
                completion<std::vector<renew_reply>> done) override;
-    void release(release_request request, call how, completion<release_reply> done) override;
-    void revoke(revoke_request request, call how, completion<revoke_reply> done) override;
-    void inspect(std::string name, call how, completion<inspect_reply> done) override;
-    void list(list_request request, call how, completion<list_reply> done) override;
-    void examine(call how, completion<examine_reply> done) override;
+    void release(release_request request, call limits, completion<release_reply> done) override;
+    void revoke(revoke_request request, call limits, completion<revoke_reply> done) override;
+    void inspect(std::string name, call limits, completion<inspect_reply> done) override;
+    void list(list_request request, call limits, completion<list_reply> done) override;
+    void examine(call limits, completion<examine_reply> done) override;
     [[nodiscard]] store_instance instance(const std::string& name) const override;
     [[nodiscard]] std::unique_ptr<subscription> watch(std::string name, lock_kind kind,
                                                       std::function<void()> hint) override;
@@ -53,15 +53,16 @@ private:
 
     [[nodiscard]] engine* store() const noexcept { return opened_.load(std::memory_order_acquire); }
     [[nodiscard]] failure trouble() const;
+    /// Null after it has answered that the store is not there.
     template <class Reply>
-    void refuse(const completion<Reply>& done) const;
+    [[nodiscard]] engine* store_or_refuse(const completion<Reply>& done) const;
 
     const std::string address_;
     const std::string identity_;
     const guarantees assumed_;
     abilities offers_{.examination = this};
     mutable std::mutex guard_;
-    failure why_;
+    failure reason_;
     client_callbacks callbacks_;
     std::vector<std::weak_ptr<late_watch>> watches_;
     std::unique_ptr<engine> owned_;

@@ -1,106 +1,109 @@
-#include <quorum/engine.hpp>
+#include <quorum/leftovers.hpp>
 
 #include <common/quiet_thread.hpp>
 
-#include <algorithm>
 #include <system_error>
 #include <utility>
 
-/// Releases that nobody waits for, and what members did not confirm to be rid of.
 namespace holdfast::engines::quorums {
 
-/// A release that was decided on under the mutex, and counted there as a request without an answer:
-/// until it is sent, the same owner must not ask again, or what it is granted then would be taken away.
-void quorum_engine::release_announced(std::size_t member, const hold_key& key, const owner_id& owner,
-                                      claim_mode mode, lock_kind kind) {
-    release_quietly(member, key, owner, mode, kind);
-    const std::lock_guard lock{guard_};
-    if (const auto found = holds_.find(key); found != holds_.end()) {
-        found->second.unanswered -= found->second.unanswered > 0 ? 1 : 0;
+void leftover_list::end() {
+    {
+        const std::lock_guard lock{holds_.guard};
+        repeats_ = false;
+    }
+    repeater_ = {};
+    std::vector<leftover> last;
+    {
+        const std::lock_guard lock{holds_.guard};
+        last.swap(leftovers_);
+    }
+    for (const auto& each : last) {
+        release(each.claim);
     }
 }
 
-/// Nobody waits for the answer. If there is none, it is told again later.
-void quorum_engine::release_quietly(std::size_t member, const hold_key& key, const owner_id& owner,
-                                    claim_mode mode, lock_kind kind) {
-    release_request request{.name = key.first, .mode = mode, .owner = owner, .kind = kind};
-    const auto deadline = now() + quiet_timeout;
-    use(member, [&](engine& store) {
-        store.release(std::move(request), {deadline, caller::must_not_block},
-                      [this, key, member, owner, mode, kind](const release_reply& reply) {
-                          const std::lock_guard lock{guard_};
-                          note_answer(member, reply.error);
-                          const auto found = holds_.find(key);
-                          if (found != holds_.end() && reply.result == release_reply::outcome::failed) {
-                              keep_leftover({member, key, owner, mode, kind, found->second.forget_at},
-                                            found->second);
-                          }
-                      });
-    });
+void leftover_list::release(const member_claim& claim) {
+    const release_request request{
+        .name = claim.key.first, .mode = claim.mode, .owner = claim.owner, .kind = claim.kind};
+    const call limits{members_.now() + quiet_timeout, caller::must_not_block};
+    members_.ask(claim.member, &engine::release, request, limits,
+                 [this, claim](const release_reply& reply) {
+                     const std::lock_guard lock{holds_.guard};
+                     auto* const hold = holds_.find(claim.key);
+                     if (hold != nullptr && reply.result == release_reply::outcome::failed) {
+                         keep(claim, hold->forget_at, *hold);
+                     }
+                 });
 }
 
-/// What a later request gives back: all of its own owner's, and what is left on members that answer.
-/// Without a request: all, some at a time. Under the mutex.
-std::vector<leftover> quorum_engine::take_leftovers(const hold_key* asking) {
-    std::vector<leftover> due;
-    const auto when = now();
-    std::erase_if(leftovers_, [&](leftover& one) {
-        if (one.until <= when) {
+void leftover_list::release_all(const std::vector<member_claim>& claims) {
+    for (const auto& claim : claims) {
+        release(claim);
+    }
+}
+
+void leftover_list::release_announced(const member_claim& claim) {
+    release(claim);
+    const std::lock_guard lock{holds_.guard};
+    holds_.on_release_sent(claim.key);
+}
+
+std::vector<member_claim> leftover_list::take(const hold_key* asking) {
+    constexpr std::size_t most_at_once = 32;
+    std::vector<member_claim> due;
+    std::erase_if(leftovers_, [&, now = members_.now()](leftover& one) {
+        if (one.until <= now) {
             return true;
         }
-        const bool wanted = asking == nullptr || one.key == *asking || !suspects_[one.member];
-        if (!wanted || due.size() == leftovers_at_once) {
+        const bool wanted =
+            asking == nullptr || one.claim.key == *asking || !members_.suspect(one.claim.member);
+        if (!wanted || due.size() == most_at_once) {
             return false;
         }
-        due.push_back(std::move(one));
+        due.push_back(std::move(one.claim));
         return true;
     });
     return due;
 }
 
-void quorum_engine::give_back(const std::vector<leftover>& all) {
-    for (const auto& one : all) {
-        release_quietly(one.member, one.key, one.owner, one.mode, one.kind);
-    }
-}
-
-/// Under the mutex.
-void quorum_engine::keep_leftover(leftover one, hold& of) {
-    if (member_owner(one.key.second, of.attempt) == one.owner) {
-        if (of.is != hold::state::idle || of.asking) {
-            return;  // asked for again, as the same owner: it is no leftover any more
+void leftover_list::keep(member_claim claim, clock::time_point until, hold& hold) {
+    if (hold.owner_at_members() == claim.owner) {
+        if (hold.current != hold::state::idle || hold.vote) {
+            return;  // The owner has asked again: it is no leftover any more.
         }
-        ++of.attempt;
+        ++hold.attempt;
     }
-    if (leftovers_.size() < most_leftovers) {
-        leftovers_.push_back(std::move(one));
+    if (!full()) {
+        leftovers_.push_back({std::move(claim), until});
         start_repeating();
-        missed_.notify_all();
+        added_.notify_all();
     }
 }
 
-/// Under the mutex.
-void quorum_engine::start_repeating() noexcept {
+/// Under the guard.
+void leftover_list::start_repeating() noexcept {
     if (!repeats_ || repeater_.joinable()) {
         return;
     }
     try {
         repeater_ = quiet_thread([this](const std::stop_token& stop) { tell_again(stop); });
     } catch (const std::system_error&) {
-        // no thread to be had: with the next leftover, or the next request
+        // No thread to be had: the next leftover starts it, or the next request tells the member.
     }
 }
 
-void quorum_engine::tell_again(const std::stop_token& stop) {
-    std::unique_lock lock{guard_};
-    while (missed_.wait(lock, stop, [this] { return !leftovers_.empty(); })) {
-        missed_.wait_for(lock, stop, between_repeats, [] { return false; });
+void leftover_list::tell_again(const std::stop_token& stop) {
+    constexpr std::chrono::milliseconds between_repeats{250};
+    std::unique_lock lock{holds_.guard};
+    while (added_.wait(lock, stop, [this] { return !leftovers_.empty(); })) {
+        added_.wait_for(lock, stop, between_repeats, [] { return false; });
         if (stop.stop_requested()) {
             return;
         }
-        const auto due = take_leftovers(nullptr);
+        const auto due = take(nullptr);
         lock.unlock();
-        give_back(due);
+        release_all(due);
         lock.lock();
     }
 }

@@ -5,8 +5,7 @@
 
 namespace demo {
 
-/// A number in a file, read and written back without any protection of its own: the thing that needs a
-/// lock.
+/// A number in a file, read and written back without any protection: it needs a lock.
 class counter {
 public:
     explicit counter(const std::filesystem::path& file);

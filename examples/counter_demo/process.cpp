@@ -16,8 +16,8 @@ namespace demo {
 
 namespace {
 
-[[noreturn]] void fail(const char* what) {
-    throw std::system_error{errno, std::generic_category(), what};
+[[noreturn]] void fail(const char* call) {
+    throw std::system_error{errno, std::generic_category(), call};
 }
 
 }  // namespace

@@ -82,8 +82,8 @@ int be_stopped(const std::string& store, const fenced_register& file, const chan
 }  // namespace
 
 bool without_a_lock() {
-    const temporary_directory where;
-    const auto file = where.path() / "counter";
+    const temporary_directory directory;
+    const auto file = directory.path() / "counter";
     std::cout << "1. " << processes << " processes add 1 to a number in a file, " << increments
               << " times each, without a lock.\n";
     const bool ran = run_in_all([&] {
@@ -102,9 +102,9 @@ bool without_a_lock() {
 }
 
 bool with_a_lock() {
-    const temporary_directory where;
-    const auto file = where.path() / "counter";
-    const auto store = "local:" + (where.path() / "store").string();
+    const temporary_directory directory;
+    const auto file = directory.path() / "counter";
+    const auto store = "local:" + (directory.path() / "store").string();
     std::cout << "2. The same, with  std::scoped_lock guard{mutex};  around it (embedded store, this "
                  "host).\n";
     const auto start = std::chrono::steady_clock::now();
@@ -127,9 +127,9 @@ bool with_a_lock() {
 }
 
 bool a_holder_that_is_stopped() {
-    const temporary_directory where;
-    const auto store = "local:" + (where.path() / "store").string();
-    const fenced_register file{where.path() / "ledger"};
+    const temporary_directory directory;
+    const auto store = "local:" + (directory.path() / "store").string();
+    const fenced_register file{directory.path() / "ledger"};
     const channel to_holder;
     const channel from_holder;
     const channel from_successor;

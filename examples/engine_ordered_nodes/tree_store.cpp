@@ -16,8 +16,8 @@ using holdfast::clock;
 namespace {
 
 struct tree_watch final : subscription {
-    tree_watch(std::shared_ptr<tree> where, tree::watch what)
-        : server{std::move(where)}, self{std::make_shared<tree::watch>(std::move(what))} {
+    tree_watch(std::shared_ptr<tree> store, tree::watch watched)
+        : server{std::move(store)}, self{std::make_shared<tree::watch>(std::move(watched))} {
         server->perform([&] {
             server->watches.insert(self);
             server->tell(self->name);  // it is in place
@@ -107,7 +107,7 @@ private:
 }  // namespace
 
 void register_tree() {
-    register_engine("tree", [server = std::make_shared<tree>()](std::string_view, const auto& who) {
-        return make_node_engine(std::make_unique<tree_store>(server), who);
+    register_engine("tree", [server = std::make_shared<tree>()](std::string_view, const auto& client) {
+        return make_node_engine(std::make_unique<tree_store>(server), client);
     });
 }

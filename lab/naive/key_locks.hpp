@@ -8,8 +8,8 @@
 /// Versions 1 to 3: a key that is there while somebody is in.
 namespace naive {
 
-/// Version 1: whoever does not get the lock calls itself again.
-/// The flaw: every attempt costs a stack frame, and the stack ends before the patience.
+/// Version 1: a caller that does not get the lock calls the function again.
+/// The flaw: every attempt costs a stack frame, and the stack is full before the caller gives up.
 class recursive_lock {
 public:
     recursive_lock(redis_client& store, std::string name) : store_{store}, name_{std::move(name)} {}
@@ -35,7 +35,7 @@ private:
 };
 
 /// Version 2½: the key gets a life, in a second command.
-/// The flaw: whoever dies between the two leaves a key without one.
+/// The flaw: a holder that dies between the two commands leaves a key without a life.
 class torn_lock {
 public:
     torn_lock(redis_client& store, std::string name) : store_{store}, name_{std::move(name)} {}
@@ -47,7 +47,7 @@ private:
 };
 
 /// Version 3: key and life in one command.
-/// The flaw: `unlock` deletes the key, whoever it belongs to by then.
+/// The flaw: `unlock` deletes the key, even if somebody else has the lock by then.
 class expiring_lock {
 public:
     expiring_lock(redis_client& store, std::string name) : store_{store}, name_{std::move(name)} {}

@@ -8,8 +8,8 @@
 /// Versions 4 to 6: the key says whose it is.
 namespace naive {
 
-/// Version 4: looks whose lock it is before it deletes it.
-/// The flaw: looking and deleting are two commands, and the lock can change hands in between.
+/// Version 4: checks the owner of the key before it deletes the key.
+/// The flaw: the check and the deletion are two commands, and the lock can change hands in between.
 class checking_lock {
 public:
     checking_lock(redis_client& store, std::string name, std::string owner)

@@ -11,8 +11,8 @@
 namespace naive {
 
 /// Redlock, as it is described: SET NX PX on several servers that know nothing of each other; more than
-/// half of them, in less time than the lock lives, is a lock. The flaws: a server that forgets votes a
-/// second time, and a holder that stood still does not know it.
+/// half of them, in less time than the lock lives, is a lock. The flaws: a server that has forgotten
+/// its vote votes again, and a holder that stood still does not notice.
 class redlock {
 public:
     redlock(std::vector<std::uint16_t> ports, std::string name, std::string owner)

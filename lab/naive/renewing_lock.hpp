@@ -10,7 +10,7 @@
 
 namespace naive {
 
-/// The process's timers. They know nothing of those who started them.
+/// The process's timers. They know nothing of the threads that started them.
 using timers = std::vector<std::jthread>;
 
 /// Version 7: a timer renews the lock for as long as it is there.

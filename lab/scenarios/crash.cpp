@@ -9,7 +9,7 @@ namespace {
 
 /// B waits for what a dead holder left, which ends by itself.
 ending waits_for_the_dead(story& told, const redis_server& server, std::chrono::milliseconds ttl,
-                          const std::string& what) {
+                          const std::string& promise) {
     const auto left = ttl_of(server, lock_name);
     told.tell("redis", left > 0 ? "ends the lock in " + std::to_string(left) + " ms by itself"
                                 : "PTTL " + std::string{lock_name} + " = " + std::to_string(left));
@@ -21,7 +21,8 @@ ending waits_for_the_dead(story& told, const redis_server& server, std::chrono::
         return safe_if(false, "B gets the lock");
     }
     told.tell("B", "has the lock", held->token());
-    return safe_if(left != -1 && left <= ttl.count(), what + "; B waited " + in_ms(told.now() - asked));
+    return safe_if(left != -1 && left <= ttl.count(),
+                   promise + "; B waited " + in_ms(told.now() - asked));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace lab::scenarios {
 
 namespace {
 
-/// Of all that has an end, what ends soonest goes first: here, the lock.
+/// Of the keys with an end, the one that ends soonest is evicted first: here, the lock.
 const holdfast::testing_support::redis_server_options small_and_forgetful{
     .arguments = {"--maxmemory", "4mb", "--maxmemory-policy", "volatile-ttl"}};
 

@@ -10,15 +10,15 @@ namespace lab::scenarios {
 namespace {
 
 /// Lets an actor take its next step, and puts down what it says.
-void step(story& told, const std::string& who, actor& player) {
+void step(story& told, const std::string& name, actor& player) {
     player.cue();
     const auto said = player.hear();
-    told.tell(who, said.text, said.token);
+    told.tell(name, said.text, said.token);
 }
 
-void heard(story& told, const std::string& who, actor& player) {
+void heard(story& told, const std::string& name, actor& player) {
     const auto said = player.hear();
-    told.tell(who, said.text, said.token);
+    told.tell(name, said.text, said.token);
 }
 
 }  // namespace

@@ -120,7 +120,7 @@ void pause_naive_writer(script& lines) {
                          static_cast<std::uint16_t>(std::stoi(lines.more(1))),
                          static_cast<std::uint16_t>(std::stoi(lines.more(2)))},
                         lock_name,
-                        lines.who()};
+                        lines.name()};
     const bool valid = lock.try_lock(400ms).has_value();
     lines.say(valid ? "has the votes of " + lock.votes() + ": valid for 400 ms" : "is refused");
     const auto stock = std::stoi(store.command({"GET", stock_name}).text);
@@ -185,8 +185,8 @@ ending pause_holdfast(story& told) {
     holdfast::client of_b{servers.address()};
     holdfast::mutex b{of_b, lock_name};
     told.begin();
-    const auto hear = [&](actor& who) {
-        const auto said = who.hear();
+    const auto hear = [&](actor& player) {
+        const auto said = player.hear();
         told.tell("A", said.text, said.token);
         return said.text;
     };

@@ -24,17 +24,17 @@ void on_small_stack(void (*work)(script&), script& lines) {
     struct call {
         void (*work)(script&);
         script& lines;
-    } what{work, lines};
+    } request{work, lines};
     pthread_attr_t attributes{};
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, small_stack);
     pthread_t thread{};
     const auto run = [](void* argument) -> void* {
-        const auto& mine = *static_cast<call*>(argument);
-        mine.work(mine.lines);
+        const auto& asked = *static_cast<call*>(argument);
+        asked.work(asked.lines);
         return nullptr;
     };
-    if (pthread_create(&thread, &attributes, run, &what) != 0) {
+    if (pthread_create(&thread, &attributes, run, &request) != 0) {
         throw std::runtime_error{"no thread with a small stack"};
     }
     pthread_attr_destroy(&attributes);
@@ -47,12 +47,12 @@ void v1_naive_waiter(script& lines) {
     const rlimit no_core{};
     ::setrlimit(RLIMIT_CORE, &no_core);
     on_small_stack(
-        [](script& mine) {
-            redis_client store{mine.port()};
+        [](script& own_lines) {
+            redis_client store{own_lines.port()};
             naive::recursive_lock lock{store, lock_name};
-            mine.say("waits, with a stack of 128 KiB");
+            own_lines.say("waits, with a stack of 128 KiB");
             lock.lock(0ms);
-            mine.say("has the lock");
+            own_lines.say("has the lock");
         },
         lines);
 }
@@ -82,13 +82,13 @@ ending v1_naive(story& told) {
 
 void v1_holdfast_waiter(script& lines) {
     on_small_stack(
-        [](script& mine) {
-            holdfast::client client{address_of(mine.port())};
+        [](script& own_lines) {
+            holdfast::client client{address_of(own_lines.port())};
             holdfast::mutex lock{client, lock_name};
-            mine.say("waits, with a stack of 128 KiB");
+            own_lines.say("waits, with a stack of 128 KiB");
             lock.lock();
-            mine.say("has the lock; requests sent: " + std::to_string(client.requests()),
-                     lock.token().value);
+            own_lines.say("has the lock; requests sent: " + std::to_string(client.requests()),
+                          lock.token().value);
             lock.unlock();
         },
         lines);

@@ -33,10 +33,10 @@ void renewal::remove(tenure& what) {
     }
 }
 
-void renewal::pass_on(tenure& what, tenure_id id, shared_terms how) {
+void renewal::pass_on(tenure& what, tenure_id id, shared_terms terms) {
     remove(what);
     what.timer::id = id;
-    what.how = std::move(how);
+    what.terms = std::move(terms);
     schedule(what);
 }
 
@@ -141,7 +141,7 @@ renewal::batch renewal::next_batch(clock::time_point now) {
         schedule(one);
         result.ids.push_back(one.id());
         // A renewal never shortens a lease: the shortest ttl asks whether it is there.
-        const auto ttl = is_fixed(one) ? one.how->shortest_ttl : one.how->ttl;
+        const auto ttl = is_fixed(one) ? one.terms->shortest_ttl : one.terms->ttl;
         result.requests.push_back({*one.name, one.mode, one.owner, ttl, one.kind});
         result.useful_until = std::max(result.useful_until, one.valid_until());
     }
@@ -162,9 +162,9 @@ std::optional<renewal::event> renewal::on_reply(tenure& what, engines::renew_rep
     switch (reply.result) {
         case outcome::renewed:
             what.completion_ = reply.incomplete
-                                   ? std::min<clock::duration>(what.completion_ * 2, what.how->ttl)
+                                   ? std::min<clock::duration>(what.completion_ * 2, what.terms->ttl)
                                    : clock::duration{};
-            extend(what, sent_at, trusted_ttl(what.how->ttl, reply.ttl));
+            extend(what, sent_at, trusted_ttl(what.terms->ttl, reply.ttl));
             if (suspected) {
                 what.due_at_ = now;  // it was sent before the suspicion arose, and does not lift it
             }
@@ -187,7 +187,7 @@ std::optional<renewal::event> renewal::on_reply(tenure& what, engines::renew_rep
         case outcome::failed:
             // Trouble is not loss: try again soon, until the deadline decides.
             what.due_at_ =
-                now + std::max<clock::duration>(what.how->ttl / 20, std::chrono::milliseconds{5});
+                now + std::max<clock::duration>(what.terms->ttl / 20, std::chrono::milliseconds{5});
             if (!is_fixed(what)) {
                 result = {event::kind::failed, what.id(), what.valid_until(), std::move(reply.error)};
             }

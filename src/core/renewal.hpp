@@ -40,7 +40,7 @@ public:
     /// What is renewed. Lives inside the record of who holds it, which must not move meanwhile.
     struct tenure : private timer {
         shared_name name;
-        shared_terms how;
+        shared_terms terms;
         owner_id owner;
         claim_mode mode{};
         lock_kind kind{lock_kind::mutex};
@@ -51,15 +51,16 @@ public:
         /// Something happened that may have ended it, and the store has not confirmed it since.
         [[nodiscard]] bool in_doubt() const noexcept { return in_doubt_; }
         [[nodiscard]] clock::time_point valid_until() const noexcept {
-            return latest_sent_at_ + granted_ - how->margin;
+            return latest_sent_at_ + granted_ - terms->margin;
         }
         /// Of a ttl that is shorter than asked for, the same part. Otherwise every lease would be at
         /// risk before it is due.
         [[nodiscard]] clock::duration jeopardy() const noexcept {
-            return granted_ == how->ttl ? how->jeopardy
-                                        : clock::duration{static_cast<clock::rep>(
-                                              static_cast<double>(how->jeopardy.count()) *
-                                              (std::chrono::duration<double>{granted_} / how->ttl))};
+            return granted_ == terms->ttl
+                       ? terms->jeopardy
+                       : clock::duration{static_cast<clock::rep>(
+                             static_cast<double>(terms->jeopardy.count()) *
+                             (std::chrono::duration<double>{granted_} / terms->ttl))};
         }
 
     private:
@@ -82,7 +83,7 @@ public:
     };
 
     struct event {
-        enum class kind : std::uint8_t { extended, failed, jeopardy, lost } what{};
+        enum class kind : std::uint8_t { extended, failed, jeopardy, lost } type{};
         tenure_id id{};
         clock::time_point valid_until;
         failure error;
@@ -103,7 +104,7 @@ public:
     void remove(tenure& what);
     /// It goes by another number and on another holder's terms from now on, also in the answer to what
     /// is under way.
-    void pass_on(tenure& what, tenure_id id, shared_terms how);
+    void pass_on(tenure& what, tenure_id id, shared_terms terms);
     void change_mode(tenure& what, claim_mode mode, clock::time_point now);
     /// A part of the store does not know what it has become, since `now`.
     void complete_soon(tenure& what, clock::time_point now);
@@ -129,7 +130,7 @@ private:
         return one.completion_.count() > 0 ? std::min(usual, one.completion_) : usual;
     }
     [[nodiscard]] static bool is_fixed(const tenure& one) {
-        return one.how->renewal == renewal_mode::none;
+        return one.terms->renewal == renewal_mode::none;
     }
 
     deadline_heap heap_;

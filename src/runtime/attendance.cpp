@@ -8,7 +8,8 @@ namespace holdfast::detail {
 /// The thread of a call that waits for its answer. Needs a bell as soon as it is told to sleep.
 class attendance::waiting_thread final : public engines::idle_thread {
 public:
-    waiting_thread(attendance& from, parking_spot& spot) noexcept : from_{from}, spot_{spot} {}
+    waiting_thread(attendance& from, threading::parking_spot& spot) noexcept
+        : from_{from}, spot_{spot} {}
     waiting_thread(const waiting_thread&) = delete;
     waiting_thread& operator=(const waiting_thread&) = delete;
     ~waiting_thread() override {
@@ -32,19 +33,24 @@ private:
             const std::lock_guard lock{from_.guard_};
             if (from_.free_bells_.empty()) {
                 from_.free_bells_.reserve(from_.bells_.size() + 1);
-                from_.bells_.push_back(std::make_unique<doorbell>());
+                auto made = std::make_unique<threading::bell>();
+                if (!*made) {
+                    tired_ = true;  // no descriptor is left: it sleeps where it needs none
+                    return;
+                }
+                from_.bells_.push_back(std::move(made));
                 from_.free_bells_.push_back(from_.bells_.back().get());
             }
             bell_ = from_.free_bells_.back();
             from_.free_bells_.pop_back();
         } catch (const std::exception&) {
-            tired_ = true;  // no descriptor is left: it sleeps where it needs none
+            tired_ = true;
         }
     }
 
     attendance& from_;
-    parking_spot& spot_;
-    const doorbell* bell_{};
+    threading::parking_spot& spot_;
+    const threading::bell* bell_{};
     bool tired_{};
 };
 

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include <runtime/call.hpp>
-#include <runtime/parking.hpp>
 #include <runtime/store_access.hpp>
+#include <threading/bell.hpp>
 #include <threading/primitives.hpp>
 
 namespace holdfast::detail {
@@ -31,8 +31,8 @@ private:
     /// For threads that attend, when none of them uses it. Kept until the end, because a bell may be
     /// rung for somebody who is no longer there.
     threading::mutex guard_;
-    std::vector<std::unique_ptr<doorbell>> bells_;
-    std::vector<const doorbell*> free_bells_;
+    std::vector<std::unique_ptr<threading::bell>> bells_;
+    std::vector<const threading::bell*> free_bells_;
 };
 
 }  // namespace holdfast::detail

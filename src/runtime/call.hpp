@@ -6,8 +6,8 @@
 
 #include <core/joint_question.hpp>
 #include <runtime/hold.hpp>
-#include <runtime/parking.hpp>
 #include <runtime/performer.hpp>
+#include <threading/parking.hpp>
 #include <threading/primitives.hpp>
 
 namespace holdfast::detail {
@@ -16,7 +16,7 @@ namespace holdfast::detail {
 struct call {
     /// What the core knows it by.
     core::waiter_id number{};
-    parking_spot spot;
+    threading::parking_spot spot;
     /// Its stop token may be triggered while a request is under way. Its thread must not be inside the
     /// engine then, so its requests are sent by the engine's own threads.
     bool may_leave{};

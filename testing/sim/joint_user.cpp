@@ -146,7 +146,7 @@ void joint_user::draw_patience() {
 core::claim joint_user::claim_for(std::size_t which) const {
     core::claim what;
     what.name = targets_[which].second;
-    what.how = how_;
+    what.terms = how_;
     return what;
 }
 

@@ -161,7 +161,7 @@ void sim_client::perform(const core::set_validity& what, follow_up&) {
                                 ", which is over");
         return;
     }
-    if (who->asked.how.renewal == renewal_mode::none) {
+    if (who->asked.terms.renewal == renewal_mode::none) {
         world_.run.log.violated("a fixed lease stays fixed", "client ", +number_, " extends hold ",
                                 what.id, ", which is not to be renewed");
     }

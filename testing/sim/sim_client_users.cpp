@@ -44,7 +44,7 @@ void sim_client::begin_round(std::uint32_t index) {
     const auto& numbers = run.numbers;
     // Unless grants can come too late to be of use, one request decides.
     if (!who.asked.wait && !run.has(feature::pause_client) &&
-        numbers.contention.request_timeout < numbers.ttl - who.asked.how.margin) {
+        numbers.contention.request_timeout < numbers.ttl - who.asked.terms.margin) {
         schedule_check(what_happens::check_call, index, now + numbers.contention.request_timeout);
     }
     if (run.has(feature::cancel) && run.random.one_in(3)) {
@@ -150,7 +150,7 @@ void sim_client::let_go(std::uint32_t index) {
     who.doing = user::state::releasing;
     const bool lingers = run.has(feature::linger) && run.random.one_in(6);
     const auto linger = std::chrono::milliseconds{lingers ? 1 + run.random.pick(10) : 0};
-    schedule_check(what_happens::check_release, index, run.now() + who.asked.how.release_timeout);
+    schedule_check(what_happens::check_release, index, run.now() + who.asked.terms.release_timeout);
     run.log.note("client ", +number_, " user ", index, ": lets go of ", who.asked.name);
     process_->core.step([&](core::lock_table& table, clock::time_point now) {
         table.release_hold(who.call, linger, now);

@@ -36,7 +36,7 @@ std::size_t draw_lock(context& run) {
 core::claim draw_claim(context& run, std::size_t lock) {
     core::claim what;
     what.name = lock_name(lock);
-    what.how = draw_terms(run);
+    what.terms = draw_terms(run);
     if (lock == perhaps_fair && run.has(feature::fair)) {
         what.kind = lock_kind::fair_mutex;
     }

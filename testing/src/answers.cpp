@@ -83,11 +83,11 @@ AssertionResult error_is(const failure& error, errc wanted) {
 }
 
 template <class Reply>
-AssertionResult refused_with(const Reply& reply, errc why) {
+AssertionResult refused_with(const Reply& reply, errc reason) {
     if (reply.result != Reply::outcome::failed) {
         return answer_is(reply, Reply::outcome::failed);
     }
-    return error_is(reply.error, why);
+    return error_is(reply.error, reason);
 }
 
 AssertionResult no_error(const failure& error) {
@@ -131,24 +131,24 @@ AssertionResult gone(const engines::revoke_reply& reply) {
     return answer_is(reply, engines::revoke_reply::outcome::gone);
 }
 
-AssertionResult refused(const engines::acquire_reply& reply, errc why) {
-    return refused_with(reply, why);
+AssertionResult refused(const engines::acquire_reply& reply, errc reason) {
+    return refused_with(reply, reason);
 }
 
-AssertionResult refused(const engines::renew_reply& reply, errc why) {
-    return refused_with(reply, why);
+AssertionResult refused(const engines::renew_reply& reply, errc reason) {
+    return refused_with(reply, reason);
 }
 
-AssertionResult refused(const engines::release_reply& reply, errc why) {
-    return refused_with(reply, why);
+AssertionResult refused(const engines::release_reply& reply, errc reason) {
+    return refused_with(reply, reason);
 }
 
-AssertionResult refused(const engines::inspect_reply& reply, errc why) {
-    return error_is(reply.error, why);
+AssertionResult refused(const engines::inspect_reply& reply, errc reason) {
+    return error_is(reply.error, reason);
 }
 
-AssertionResult refused(const engines::latch_reply& reply, errc why) {
-    return error_is(reply.error, why);
+AssertionResult refused(const engines::latch_reply& reply, errc reason) {
+    return error_is(reply.error, reason);
 }
 
 AssertionResult answered(const engines::inspect_reply& reply) {

@@ -58,25 +58,25 @@ std::vector<engines::renew_reply> unanswered() {
 }
 
 template <class Reply, class Start>
-Reply await(const char* what, const Start& start) {
+Reply await(const char* request, const Start& start) {
     const auto box = std::make_shared<mailbox<Reply>>();
     start(completion<Reply>{[box](Reply reply) { box->put(std::move(reply)); }});
     if (auto reply = box->take(time_per_call + grace)) {
         return *std::move(reply);
     }
-    ADD_FAILURE() << "the engine did not answer " << what << " within its deadline";
+    ADD_FAILURE() << "the engine did not answer " << request << " within its deadline";
     return unanswered<Reply>();
 }
 
-/// Asks an ability, or says what an engine without it would say.
+/// Asks an ability, or answers like an engine without this ability.
 template <class Reply, class Ability, class Start>
-Reply await(Ability* ability, const char* what, const Start& start) {
+Reply await(Ability* ability, const char* request, const Start& start) {
     if (ability == nullptr) {
         Reply reply{};
         reply.error = {errc::guarantee_not_met, "this engine does not offer that"};
         return reply;
     }
-    return await<Reply>(what, [&](auto done) { start(*ability, std::move(done)); });
+    return await<Reply>(request, [&](auto done) { start(*ability, std::move(done)); });
 }
 
 }  // namespace

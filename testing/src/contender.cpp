@@ -74,10 +74,10 @@ engines::release_reply contender::release(const std::string& name, const release
                            .kind = kind_for(terms.mode)});
 }
 
-engines::revoke_reply contender::revoke(const std::string& name, const owner_id& whose,
+engines::revoke_reply contender::revoke(const std::string& name, const owner_id& owner,
                                         fencing_token token, const std::string& reason) {
     return store_.revoke({.name = name,
-                          .owner = whose,
+                          .owner = owner,
                           .token = token,
                           .actor = identity_.card.label,
                           .reason = reason});

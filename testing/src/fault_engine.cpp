@@ -33,8 +33,8 @@ private:
 /// One call, ready to be sent or to fail.
 template <class Reply>
 struct exchange {
-    call_kind what;
-    call how;
+    call_kind kind;
+    call terms;
     completion<Reply> done;
     std::function<Reply(failure)> failed;
     std::function<void(call, completion<Reply>)> send;
@@ -54,7 +54,7 @@ struct listener {
 
 }  // namespace
 
-/// What outlives the engine while callbacks are under way.
+/// The part that outlives the engine while callbacks are under way.
 class fault_engine::wire : public std::enable_shared_from_this<wire> {
 public:
     wire(std::unique_ptr<engines::engine> inner, std::shared_ptr<fault_plan> plan)
@@ -80,42 +80,42 @@ public:
     }
 
     template <class Reply>
-    void route(exchange<Reply> what) {
-        if (what.how.from != engines::caller::may_block || !plan()->callers_are_kept.load()) {
-            pass(std::move(what));
+    void route(exchange<Reply> outgoing) {
+        if (outgoing.terms.from != engines::caller::may_block || !plan()->callers_are_kept.load()) {
+            pass(std::move(outgoing));
             return;
         }
         const auto over = std::make_shared<std::atomic<bool>>(false);
-        what.done = [over, done = std::move(what.done)](Reply reply) {
+        outgoing.done = [over, done = std::move(outgoing.done)](Reply reply) {
             done(std::move(reply));
             over->store(true);
             over->notify_all();
         };
-        pass(std::move(what));
+        pass(std::move(outgoing));
         over->wait(false);
     }
 
     template <class Reply>
-    void pass(exchange<Reply> what) {
-        auto [fate, error] = plan()->judge(what.what);
+    void pass(exchange<Reply> outgoing) {
+        auto [fate, error] = plan()->judge(outgoing.kind);
         switch (fate) {
             case verdict::fate::pass:
-                what.send(what.how, std::move(what.done));
+                outgoing.send(outgoing.terms, std::move(outgoing.done));
                 return;
             case verdict::fate::fail:
-                what.done(what.failed(std::move(error)));
+                outgoing.done(outgoing.failed(std::move(error)));
                 return;
             case verdict::fate::lose_reply:
-                lose_reply(std::move(what));
+                lose_reply(std::move(outgoing));
                 return;
             case verdict::fate::delay_reply:
-                delay_reply(std::move(what));
+                delay_reply(std::move(outgoing));
                 return;
             case verdict::fate::delay_request:
-                delay_request(std::move(what));
+                delay_request(std::move(outgoing));
                 return;
             case verdict::fate::no_answer:
-                leave_unanswered(std::move(what));
+                leave_unanswered(std::move(outgoing));
                 return;
         }
     }
@@ -155,54 +155,55 @@ public:
 
 private:
     template <class Reply>
-    void lose_reply(exchange<Reply> what) {
-        what.send(what.how,
-                  [done = std::move(what.done), failed = std::move(what.failed)](const Reply&) {
-                      done(failed({errc::outcome_unknown, "the answer was lost by the fault plan"}));
-                  });
-    }
-
-    template <class Reply>
-    void delay_reply(exchange<Reply> what) {
-        auto done = std::make_shared<once<Reply>>(std::move(what.done));
-        what.send(what.how, [self = shared_from_this(), done, failed = std::move(what.failed),
-                             deadline = what.how.deadline](Reply reply) {
-            self->plan()->keep(
-                {.whose = self->member_,
-                 .deadline = deadline,
-                 .give_up = [done, failed](failure error) { (*done)(failed(std::move(error))); },
-                 .deliver = [done, reply = std::move(reply)] { (*done)(reply); }});
+    void lose_reply(exchange<Reply> outgoing) {
+        outgoing.send(outgoing.terms, [done = std::move(outgoing.done),
+                                       failed = std::move(outgoing.failed)](const Reply&) {
+            done(failed({errc::outcome_unknown, "the answer was lost by the fault plan"}));
         });
     }
 
     template <class Reply>
-    void delay_request(exchange<Reply> what) {
-        auto done = std::make_shared<once<Reply>>(std::move(what.done));
-        plan()->keep({.whose = member_,
-                      .deadline = what.how.deadline,
-                      .give_up = [done, failed = std::move(what.failed)](
+    void delay_reply(exchange<Reply> outgoing) {
+        auto done = std::make_shared<once<Reply>>(std::move(outgoing.done));
+        outgoing.send(
+            outgoing.terms, [self = shared_from_this(), done, failed = std::move(outgoing.failed),
+                             deadline = outgoing.terms.deadline](Reply reply) {
+                self->plan()->keep(
+                    {.member = self->member_,
+                     .deadline = deadline,
+                     .give_up = [done, failed](failure error) { (*done)(failed(std::move(error))); },
+                     .deliver = [done, reply = std::move(reply)] { (*done)(reply); }});
+            });
+    }
+
+    template <class Reply>
+    void delay_request(exchange<Reply> outgoing) {
+        auto done = std::make_shared<once<Reply>>(std::move(outgoing.done));
+        plan()->keep({.member = member_,
+                      .deadline = outgoing.terms.deadline,
+                      .give_up = [done, failed = std::move(outgoing.failed)](
                                      failure error) { (*done)(failed(std::move(error))); },
                       .deliver =
-                          [done, send = std::move(what.send), how = what.how] {
-                              send(late(how), [done](Reply reply) { (*done)(std::move(reply)); });
+                          [done, send = std::move(outgoing.send), terms = outgoing.terms] {
+                              send(late(terms), [done](Reply reply) { (*done)(std::move(reply)); });
                           },
                       .outlives_its_caller = true});
     }
 
     template <class Reply>
-    void leave_unanswered(exchange<Reply> what) {
-        plan()->keep({.whose = member_,
-                      .deadline = what.how.deadline,
-                      .give_up = [done = std::move(what.done), failed = std::move(what.failed)](
+    void leave_unanswered(exchange<Reply> outgoing) {
+        plan()->keep({.member = member_,
+                      .deadline = outgoing.terms.deadline,
+                      .give_up = [done = std::move(outgoing.done), failed = std::move(outgoing.failed)](
                                      failure error) { done(failed(std::move(error))); },
                       .deliver = {}});
     }
 
-    /// A store takes a request whose caller has given up like any other.
-    [[nodiscard]] static call late(call how) {
+    /// The terms of a late request: a store does not know that the caller has given up.
+    [[nodiscard]] static call late(call terms) {
         constexpr std::chrono::seconds time_to_answer{5};
         const auto now = clock::now();
-        return {.deadline = how.deadline > now ? how.deadline : now + time_to_answer,
+        return {.deadline = terms.deadline > now ? terms.deadline : now + time_to_answer,
                 .from = engines::caller::must_not_block};
     }
 
@@ -293,38 +294,40 @@ void fault_engine::attach(engines::client_callbacks callbacks) {
     wire_->attach(std::move(callbacks));
 }
 
-void fault_engine::acquire(engines::acquire_request request, call how,
+void fault_engine::acquire(engines::acquire_request request, call terms,
                            completion<engines::acquire_reply> done) {
     wire_->route<engines::acquire_reply>(
-        {.what = call_kind::acquire,
-         .how = how,
+        {.kind = call_kind::acquire,
+         .terms = terms,
          .done = std::move(done),
          .failed = failed_reply<engines::acquire_reply>,
-         .send = [to = &wire_->inner(), request = std::move(request)](call when, auto reply) {
-             to->acquire(request, when, std::move(reply));
+         .send = [to = &wire_->inner(), request = std::move(request)](call sent_terms, auto reply) {
+             to->acquire(request, sent_terms, std::move(reply));
          }});
 }
 
-void fault_engine::acquire_all(std::vector<engines::acquire_request> all, call how,
+void fault_engine::acquire_all(std::vector<engines::acquire_request> all, call terms,
                                completion<engines::acquire_all_reply> done) {
     wire_->route<engines::acquire_all_reply>(
-        {.what = call_kind::acquire,
-         .how = how,
+        {.kind = call_kind::acquire,
+         .terms = terms,
          .done = std::move(done),
          .failed = failed_reply<engines::acquire_all_reply>,
-         .send = [to = wire_->inner().offers().joint_locking, all = std::move(all)](
-                     call when, auto reply) { to->acquire_all(all, when, std::move(reply)); }});
+         .send = [to = wire_->inner().offers().joint_locking, all = std::move(all)](call sent_terms,
+                                                                                    auto reply) {
+             to->acquire_all(all, sent_terms, std::move(reply));
+         }});
 }
 
 bool fault_engine::acquires_together(const std::vector<std::string>& names) const {
     return wire_->inner().offers().joint_locking->acquires_together(names);
 }
 
-void fault_engine::renew(std::vector<engines::renew_request> batch, call how,
+void fault_engine::renew(std::vector<engines::renew_request> batch, call terms,
                          completion<std::vector<engines::renew_reply>> done) {
     wire_->route<std::vector<engines::renew_reply>>(
-        {.what = call_kind::renew,
-         .how = how,
+        {.kind = call_kind::renew,
+         .terms = terms,
          .done = std::move(done),
          .failed =
              [size = batch.size()](const failure& error) {
@@ -332,71 +335,80 @@ void fault_engine::renew(std::vector<engines::renew_request> batch, call how,
                      size, {.result = engines::renew_reply::outcome::failed, .error = error});
              },
          .send = [to = &wire_->inner(), batch = std::move(batch)](
-                     call when, auto reply) { to->renew(batch, when, std::move(reply)); }});
+                     call sent_terms, auto reply) { to->renew(batch, sent_terms, std::move(reply)); }});
 }
 
-void fault_engine::release(engines::release_request request, call how,
+void fault_engine::release(engines::release_request request, call terms,
                            completion<engines::release_reply> done) {
     wire_->route<engines::release_reply>(
-        {.what = call_kind::release,
-         .how = how,
+        {.kind = call_kind::release,
+         .terms = terms,
          .done = std::move(done),
          .failed = failed_reply<engines::release_reply>,
-         .send = [to = &wire_->inner(), request = std::move(request)](call when, auto reply) {
-             to->release(request, when, std::move(reply));
+         .send = [to = &wire_->inner(), request = std::move(request)](call sent_terms, auto reply) {
+             to->release(request, sent_terms, std::move(reply));
          }});
 }
 
-void fault_engine::revoke(engines::revoke_request request, call how,
+void fault_engine::revoke(engines::revoke_request request, call terms,
                           completion<engines::revoke_reply> done) {
     wire_->route<engines::revoke_reply>(
-        {.what = call_kind::revoke,
-         .how = how,
+        {.kind = call_kind::revoke,
+         .terms = terms,
          .done = std::move(done),
          .failed = failed_reply<engines::revoke_reply>,
-         .send = [to = wire_->inner().offers().operators, request = std::move(request)](
-                     call when, auto reply) { to->revoke(request, when, std::move(reply)); }});
+         .send = [to = wire_->inner().offers().operators, request = std::move(request)](call sent_terms,
+                                                                                        auto reply) {
+             to->revoke(request, sent_terms, std::move(reply));
+         }});
 }
 
-void fault_engine::inspect(std::string name, call how, completion<engines::inspect_reply> done) {
+void fault_engine::inspect(std::string name, call terms, completion<engines::inspect_reply> done) {
     wire_->route<engines::inspect_reply>(
-        {.what = call_kind::inspect,
-         .how = how,
+        {.kind = call_kind::inspect,
+         .terms = terms,
          .done = std::move(done),
          .failed = failed_reply<engines::inspect_reply>,
-         .send = [to = wire_->inner().offers().operators, name = std::move(name)](
-                     call when, auto reply) { to->inspect(name, when, std::move(reply)); }});
+         .send = [to = wire_->inner().offers().operators, name = std::move(name)](call sent_terms,
+                                                                                  auto reply) {
+             to->inspect(name, sent_terms, std::move(reply));
+         }});
 }
 
-void fault_engine::list(engines::list_request request, call how, completion<engines::list_reply> done) {
+void fault_engine::list(engines::list_request request, call terms,
+                        completion<engines::list_reply> done) {
     wire_->route<engines::list_reply>(
-        {.what = call_kind::list,
-         .how = how,
+        {.kind = call_kind::list,
+         .terms = terms,
          .done = std::move(done),
          .failed = failed_reply<engines::list_reply>,
-         .send = [to = wire_->inner().offers().operators, request = std::move(request)](
-                     call when, auto reply) { to->list(request, when, std::move(reply)); }});
+         .send = [to = wire_->inner().offers().operators, request = std::move(request)](call sent_terms,
+                                                                                        auto reply) {
+             to->list(request, sent_terms, std::move(reply));
+         }});
 }
 
-void fault_engine::latch(engines::latch_request request, call how,
+void fault_engine::latch(engines::latch_request request, call terms,
                          completion<engines::latch_reply> done) {
     wire_->route<engines::latch_reply>(
-        {.what = call_kind::latch,
-         .how = how,
+        {.kind = call_kind::latch,
+         .terms = terms,
          .done = std::move(done),
          .failed = failed_reply<engines::latch_reply>,
-         .send = [to = wire_->inner().offers().latches, request = std::move(request)](
-                     call when, auto reply) { to->latch(request, when, std::move(reply)); }});
+         .send = [to = wire_->inner().offers().latches, request = std::move(request)](call sent_terms,
+                                                                                      auto reply) {
+             to->latch(request, sent_terms, std::move(reply));
+         }});
 }
 
-void fault_engine::examine(call how, completion<engines::examine_reply> done) {
+void fault_engine::examine(call terms, completion<engines::examine_reply> done) {
     wire_->route<engines::examine_reply>(
-        {.what = call_kind::examine,
-         .how = how,
+        {.kind = call_kind::examine,
+         .terms = terms,
          .done = std::move(done),
          .failed = failed_reply<engines::examine_reply>,
-         .send = [to = wire_->inner().offers().examination](call when, auto reply) {
-             to->examine(when, std::move(reply));
+         .send = [to = wire_->inner().offers().examination](call sent_terms, auto reply) {
+             to->examine(sent_terms, std::move(reply));
          }});
 }
 

@@ -7,8 +7,8 @@ namespace holdfast::testing {
 
 namespace {
 
-std::size_t index_of(call_kind what) {
-    return static_cast<std::size_t>(what);
+std::size_t index_of(call_kind kind) {
+    return static_cast<std::size_t>(kind);
 }
 
 }  // namespace
@@ -24,10 +24,10 @@ fault_plan::state::~state() {
     deadlines_.join();
 }
 
-void fault_plan::state::add(call_kind what, script next) {
+void fault_plan::state::add(call_kind kind, script next) {
     const std::lock_guard lock{guard};
     if (next.remaining != 0) {
-        scripts[index_of(what)].push_back(std::move(next));
+        scripts[index_of(kind)].push_back(std::move(next));
     }
 }
 
@@ -37,9 +37,9 @@ std::size_t fault_plan::state::deliverable() const {
     return static_cast<std::size_t>(count);
 }
 
-verdict fault_plan::state::judge(call_kind what) {
+verdict fault_plan::state::judge(call_kind kind) {
     const std::lock_guard lock{guard};
-    ++calls[index_of(what)];
+    ++calls[index_of(kind)];
     changed.notify_all();
     switch (connection) {
         case link::up:
@@ -49,7 +49,7 @@ verdict fault_plan::state::judge(call_kind what) {
         case link::silent:
             return {verdict::fate::no_answer, {}};
     }
-    auto& waiting = scripts[index_of(what)];
+    auto& waiting = scripts[index_of(kind)];
     if (waiting.empty()) {
         return {};
     }
@@ -62,7 +62,7 @@ verdict fault_plan::state::judge(call_kind what) {
 
 void fault_plan::state::keep(kept_call call) {
     std::unique_lock lock{guard};
-    if (!call.whose->closed) {
+    if (!call.member->closed) {
         kept.push_back(std::move(call));
         changed.notify_all();
         return;
@@ -73,7 +73,7 @@ void fault_plan::state::keep(kept_call call) {
 
 void fault_plan::state::let_go() {
     std::unique_lock lock{guard};
-    // What is kept while we deliver waits for the next time.
+    // Calls that are kept while we deliver wait for the next `let_go`.
     std::list<kept_call> going;
     for (auto call = kept.begin(); call != kept.end();) {
         const auto next = std::next(call);
@@ -83,13 +83,13 @@ void fault_plan::state::let_go() {
         call = next;
     }
     for (const auto& call : going) {
-        ++call.whose->running;
+        ++call.member->running;
     }
     for (auto& call : going) {
         lock.unlock();
         call.deliver();
         lock.lock();
-        --call.whose->running;
+        --call.member->running;
         changed.notify_all();
     }
 }
@@ -119,7 +119,7 @@ void fault_plan::state::close(const std::shared_ptr<plan_member>& member) {
     std::list<kept_call> ending;
     for (auto call = kept.begin(); call != kept.end();) {
         const auto next = std::next(call);
-        if (call->whose == member) {
+        if (call->member == member) {
             ending.splice(ending.end(), kept, call);
         }
         call = next;
@@ -163,7 +163,7 @@ void fault_plan::state::end_overdue_calls() {
     for (auto call = std::find_if(kept.begin(), kept.end(), is_overdue); call != kept.end();
          call = std::find_if(kept.begin(), kept.end(), is_overdue)) {
         call->caller_is_gone = true;
-        const auto member = call->whose;
+        const auto member = call->member;
         const auto give_up = call->give_up;
         if (!call->outlives_its_caller) {
             kept.erase(call);
@@ -196,20 +196,20 @@ fault_plan::fault_plan() : state_{std::make_shared<state>()} {}
 
 fault_plan::~fault_plan() = default;
 
-void fault_plan::fail_next(call_kind what, std::size_t count, failure error) {
-    state_->add(what, {verdict::fate::fail, count, std::move(error)});
+void fault_plan::fail_next(call_kind kind, std::size_t count, failure error) {
+    state_->add(kind, {verdict::fate::fail, count, std::move(error)});
 }
 
-void fault_plan::lose_replies_of_next(call_kind what, std::size_t count) {
-    state_->add(what, {verdict::fate::lose_reply, count, {}});
+void fault_plan::lose_replies_of_next(call_kind kind, std::size_t count) {
+    state_->add(kind, {verdict::fate::lose_reply, count, {}});
 }
 
-void fault_plan::delay_replies_of_next(call_kind what, std::size_t count) {
-    state_->add(what, {verdict::fate::delay_reply, count, {}});
+void fault_plan::delay_replies_of_next(call_kind kind, std::size_t count) {
+    state_->add(kind, {verdict::fate::delay_reply, count, {}});
 }
 
-void fault_plan::delay_next(call_kind what, std::size_t count) {
-    state_->add(what, {verdict::fate::delay_request, count, {}});
+void fault_plan::delay_next(call_kind kind, std::size_t count) {
+    state_->add(kind, {verdict::fate::delay_request, count, {}});
 }
 
 void fault_plan::let_go() {
@@ -254,16 +254,16 @@ void fault_plan::heal() {
     state_->heal();
 }
 
-std::size_t fault_plan::calls(call_kind what) const {
+std::size_t fault_plan::calls(call_kind kind) const {
     const std::lock_guard lock{state_->guard};
-    return state_->calls[index_of(what)];
+    return state_->calls[index_of(kind)];
 }
 
-bool fault_plan::wait_for_calls(call_kind what, std::size_t count,
+bool fault_plan::wait_for_calls(call_kind kind, std::size_t count,
                                 std::chrono::milliseconds limit) const {
     std::unique_lock lock{state_->guard};
     return state_->changed.wait_for(lock, limit,
-                                    [&] { return state_->calls[index_of(what)] >= count; });
+                                    [&] { return state_->calls[index_of(kind)] >= count; });
 }
 
 }  // namespace holdfast::testing

@@ -26,7 +26,7 @@ struct verdict {
         delay_reply,
         delay_request,
         no_answer
-    } what{};
+    } decision{};
     /// fail: with this.
     failure error{};
 };
@@ -42,7 +42,7 @@ struct plan_member {
 
 /// A call, or its answer, on its way.
 struct kept_call {
-    std::shared_ptr<plan_member> whose;
+    std::shared_ptr<plan_member> member;
     clock::time_point deadline;
     /// Ends the call with an error.
     std::function<void(failure)> give_up;
@@ -64,11 +64,11 @@ struct fault_plan::state {
     state();
     ~state();
 
-    void add(call_kind what, script next);
+    void add(call_kind kind, script next);
     /// How much `let_go` would deliver. The mutex must be held.
     [[nodiscard]] std::size_t deliverable() const;
-    [[nodiscard]] verdict judge(call_kind what);
-    /// When `whose` is closed nothing is kept any more: what can be delivered is.
+    [[nodiscard]] verdict judge(call_kind kind);
+    /// Keeps nothing once `member` is closed: delivers the call if possible, and fails it otherwise.
     void keep(kept_call call);
     void let_go();
     void heal();

@@ -1,8 +1,8 @@
-#include <runtime/parking.hpp>
+#include <threading/parking.hpp>
 
 #include "waiting_test.hpp"
 
-namespace holdfast::detail {
+namespace holdfast::threading {
 
 namespace {
 
@@ -62,10 +62,10 @@ TEST(model_parking, a_wake_up_that_is_taken_by_a_plain_store_is_found) {
 struct attending_call : waiting_call {
     attending_call() = default;
 
-    void attend(const doorbell& own) {
+    void attend(const bell& given) {
         while (!done.load(std::memory_order_acquire)) {
             while (!spot.unparked()) {
-                if (spot.park_at(news.descriptor(), own)) {
+                if (spot.park_at(news.descriptor(), given)) {
                     news.silence();
                     heard.store(true, std::memory_order_relaxed);
                 }
@@ -74,14 +74,14 @@ struct attending_call : waiting_call {
         }
     }
 
-    doorbell news;
-    doorbell bell;
+    bell news;
+    bell own;
     threading::atomic<bool> heard{false};
 };
 
 void called_away_from_a_descriptor() {
     const auto call = std::make_shared<attending_call>();
-    model::spawn([call] { call->attend(call->bell); });
+    model::spawn([call] { call->attend(call->own); });
     model::spawn([call] { call->news.ring(); });
     model::spawn([call] { call->wake(call->done); });
 }
@@ -91,8 +91,8 @@ void a_bell_is_used_again() {
     const auto first = std::make_shared<attending_call>();
     const auto second = std::make_shared<attending_call>();
     model::spawn([=] {
-        first->attend(first->bell);
-        second->attend(first->bell);
+        first->attend(first->own);
+        second->attend(first->own);
     });
     model::spawn([=] { first->wake(first->done); });
     model::spawn([=] { second->wake(second->done); });
@@ -111,4 +111,4 @@ TEST(model_parking, mistakes_at_a_descriptor_are_found) {
 
 }  // namespace
 
-}  // namespace holdfast::detail
+}  // namespace holdfast::threading

@@ -1,7 +1,7 @@
 #include "redis_server.hpp"
 
+#include <common/net/stream.hpp>
 #include <redis/net/handshake.hpp>
-#include <redis/net/stream.hpp>
 #include <threading/primitives.hpp>
 
 #include <algorithm>
@@ -95,14 +95,14 @@ void redis_server::hang_up_after(std::size_t answers) {
 
 }  // namespace model
 
-namespace engines::redis {
+namespace engines::net {
 
 tls_session::~tls_session() = default;
 void tls_session::context_deleter::operator()(ssl_ctx_st*) const noexcept {}
 void tls_session::session_deleter::operator()(ssl_st*) const noexcept {}
 
-stream::opened stream::open(const node_address&, const std::optional<tls_settings>&, clock::time_point,
-                            const waiting&) {
+stream::opened stream::open(const node_address&, const std::optional<tls_settings>&,
+                            const plain_protocol&, clock::time_point, const waiting&) {
     descriptor made{threading::eventfd(0, 0)};
     conversations[made.get()] = {};
     return {std::make_unique<stream>(std::move(made), "server"), {}};
@@ -123,15 +123,15 @@ io_result stream::read_now(std::span<char> into) {
         std::copy_n(with.unread.begin(), result.bytes, into.begin());
         with.unread.erase(0, result.bytes);
         if (result.bytes == 0) {
-            result.what = with.over ? io_result::outcome::closed : io_result::outcome::again;
-            result.wants = POLLIN;
+            result.outcome = with.over ? io_result::status::closed : io_result::status::again;
+            result.events = POLLIN;
         }
     });
     if (over) {
         threading::eventfd_write(socket_.get(), 1);  // the end of a stream can be read for ever
     }
     if (result.lost()) {
-        result.why = {errc::store_unavailable, "the server hung up"};
+        result.error = {errc::store_unavailable, "the server hung up"};
     }
     return result;
 }
@@ -168,8 +168,12 @@ void stream::discard() noexcept {
     shut();
 }
 
-introduction introduce(stream&, reply_reader&, const node_address&, const connection_settings&,
-                       const peer_name&, const commands&, clock::time_point, const waiting&) {
+}  // namespace engines::net
+
+namespace engines::redis {
+
+introduction introduce(net::stream&, reply_reader&, const node_address&, const connection_settings&,
+                       const peer_name&, const commands&, clock::time_point, const net::waiting&) {
     return {};
 }
 

@@ -19,9 +19,9 @@ using model::expect_sound;
 [[nodiscard]] core::claim claim_of(const std::string& name) {
     core::claim made;
     made.name = name;
-    made.how.ttl = std::chrono::seconds{10};
-    made.how.margin = std::chrono::milliseconds{100};
-    made.how.release_timeout = std::chrono::seconds{2};
+    made.terms.ttl = std::chrono::seconds{10};
+    made.terms.margin = std::chrono::milliseconds{100};
+    made.terms.release_timeout = std::chrono::seconds{2};
     return made;
 }
 

@@ -1,5 +1,5 @@
 #include <redis/net/subscriber.hpp>
-#include <runtime/parking.hpp>
+#include <threading/parking.hpp>
 #include <threading/primitives.hpp>
 
 #include <optional>
@@ -28,8 +28,8 @@ public:
     void call_away() noexcept { spot_.unpark(); }
 
 private:
-    detail::doorbell bell_;
-    detail::parking_spot spot_;
+    threading::bell bell_;
+    threading::parking_spot spot_;
 };
 
 /// A subscriber that is up and listens to "x".

@@ -14,21 +14,21 @@ MUTANTS = [
         "A little memory is enough for a run.",
         "holdfast_cli_tests cold.too_little_memory_is_told_at_once_and_a_little_is_enough"),
     mutant(
-        "cli/run.cpp",
-        "if (once_ && succeeded && !command.lost && once_->counts(started_at_)) {",
-        "if (once_ && succeeded && once_->counts(started_at_)) {",
+        "cli/conclusion.cpp",
+        "if (run_.once && succeeded && !command.lost && run_.once->counts(started_at_)) {",
+        "if (run_.once && succeeded && run_.once->counts(started_at_)) {",
         "A run that lost its lock does not count for --once-per.",
         "holdfast_cli_tests "
         "hold_time.once_per_does_not_count_a_run_that_max_hold_ended"),
     mutant(
-        "cli/run.cpp",
-        "if (!last_seen.problem && !last_seen.ours) {",
+        "cli/conclusion.cpp",
+        "if (!last_seen.problem && !last_seen.held_by_us) {",
         "if (false) {",
         "A run whose loss is found out at its end does not count for --once-per.",
         "holdfast_cli_tests "
         "hold_time.once_per_does_not_count_a_run_whose_loss_is_found_out_at_its_end"),
     mutant(
-        "cli/run.cpp",
+        "cli/conclusion.cpp",
         "rest > milliseconds{0} && !command.lost;",
         "rest > milliseconds{0};",
         "A lock that was lost is not kept by --min-hold.",
@@ -40,22 +40,22 @@ MUTANTS = [
         "On loss what the command put into the background ends, too.",
         "holdfast_cli_tests loss.takes_grandchildren_that_left_the_group_with_it"),
     mutant(
-        "cli/run.cpp",
-        "            command.lost = true;\n",
+        "cli/conclusion.cpp",
+        "        command.lost = true;\n",
         "",
         "A loss that only the release finds out is a loss.",
         "holdfast_cli_tests "
         "hold_time.once_per_does_not_count_a_run_whose_loss_is_found_out_at_its_end"),
     mutant(
-        "cli/run.cpp",
-        "*report_.marker_problem && !once_->counts(started_at_)) {",
-        "*report_.marker_problem && false) {",
+        "cli/conclusion.cpp",
+        "if (problem && *problem && !run_.once->counts(started_at_)) {",
+        "if (problem && *problem && false) {",
         "A period that is over needs no marker.",
         "holdfast_cli_tests "
         "marker_on_redis.of_a_period_that_ends_while_the_server_is_away_is_not_claimed"),
     mutant(
-        "cli/run.cpp",
-        "        find_reasons();\n        warn_of_unreleased(rest_of_lease);\n",
+        "cli/conclusion.cpp",
+        "    find_reasons();\n    warn_of_unreleased(rest_of_lease);\n",
         "",
         "A lock that cannot be released is told also when the command did not run.",
         "holdfast_cli_tests "

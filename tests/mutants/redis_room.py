@@ -2,7 +2,7 @@ from mutant import mutant
 
 MUTANTS = [
     mutant(
-        "src/core/lock_table_handover.cpp",
+        "src/core/handover.cpp",
         "           !hold.tenure.in_doubt() &&\n",
         "",
         "What may have been revoked is not handed over.",

@@ -11,23 +11,18 @@ TABLE = table("planted.hpp", "planted(bug::NAME)", [
         "src/core/acquisition.cpp",
         "valid_until_ = sent_at_ + granted_ttl_ - margin_;\n"
         "    return now < valid_until_",
-        "const auto counted_from = planted(bug::deadline_from_receipt) ? now : sent_at_;\n"
-        "    valid_until_ = counted_from + granted_ttl_ - margin_;\n"
+        "if (planted(bug::deadline_from_receipt)) {\n"
+        "        sent_at_ = now;\n"
+        "    }\n"
+        "    valid_until_ = sent_at_ + granted_ttl_ - margin_;\n"
         "    return now < valid_until_",
         "deadline_from_receipt"),
     mistake(
-        "src/core/lock_table_contending.cpp",
-        "renewal_.add(hold.tenure, first, who.way.sent_at(), who.way.ttl(), reply.incomplete);",
-        "renewal_.add(hold.tenure, first,\n"
-        "                 planted(bug::deadline_from_receipt) ? now : who.way.sent_at(),\n"
-        "                 who.way.ttl(), reply.incomplete);",
-        "deadline_from_receipt"),
-    mistake(
         "src/core/renewal.cpp",
-        "            extend(what, sent_at, trusted_ttl(what.how->ttl, reply.ttl));\n"
+        "            extend(what, sent_at, trusted_ttl(what.terms->ttl, reply.ttl));\n"
         "            if (suspected) {\n",
         "            extend(what, planted(bug::deadline_from_receipt) ? now : sent_at,\n"
-        "                   trusted_ttl(what.how->ttl, reply.ttl));\n"
+        "                   trusted_ttl(what.terms->ttl, reply.ttl));\n"
         "            if (suspected) {\n",
         "deadline_from_receipt"),
     mistake(
@@ -57,19 +52,18 @@ TABLE = table("planted.hpp", "planted(bug::NAME)", [
         "        !planted(bug::deadline_ignored)) {",
         "deadline_ignored"),
     mistake(
-        "src/core/lock_table_holding.cpp",
-        "if (!hold.lost && now >= validity(hold)) {",
-        "if (!hold.lost && now >= validity(hold) && !planted(bug::deadline_ignored)) {",
+        "src/core/holds.cpp",
+        "if (!hold.lost && now >= hold.valid_until()) {",
+        "if (!hold.lost && now >= hold.valid_until() && !planted(bug::deadline_ignored)) {",
         "deadline_ignored"),
     mistake(
-        "src/core/lock_table_holding.cpp",
-        'lose_and_give_back(hold, {errc::max_hold_exceeded, "it was held for its max_hold"}, now);',
-        'const failure why{errc::max_hold_exceeded, "it was held for its max_hold"};\n'
-        "    if (planted(bug::max_hold_keeps_the_lock)) {\n"
-        "        lose(hold, why, now);\n"
-        "    } else {\n"
-        "        lose_and_give_back(hold, why, now);\n"
-        "    }",
+        "src/core/holds.cpp",
+        "    while (const auto* const due = longest_.pop_due(now)) {\n",
+        "    while (const auto* const due = longest_.pop_due(now)) {\n"
+        "        if (planted(bug::max_hold_keeps_the_lock)) {\n"
+        '            lose(holds_.at(due->id), {errc::max_hold_exceeded, ""}, now);\n'
+        "            continue;\n"
+        "        }\n",
         "max_hold_keeps_the_lock"),
 
     # Renewal.
@@ -82,15 +76,16 @@ TABLE = table("planted.hpp", "planted(bug::NAME)", [
         "    }\n",
         "gone_means_renewed"),
     mistake(
-        "src/core/lock_table_holding.cpp",
+        "src/core/holds.cpp",
+        "    // Renewal stops before the release is sent, or a late renewal could be answered after it.\n"
         "    detach(hold);\n"
-        "    holds_.erase(found);\n",
+        "    forget(hold);\n",
         "    if (planted(bug::renewal_outlives_release)) {\n"
         "        hold.lost = true;\n"
-        "        timers_.disarm(hold.longest);\n"
+        "        longest_.disarm(hold.longest);\n"
         "    } else {\n"
         "        detach(hold);\n"
-        "        holds_.erase(found);\n"
+        "        forget(hold);\n"
         "    }\n",
         "renewal_outlives_release"),
     mistake(
@@ -119,42 +114,41 @@ TABLE = table("planted.hpp", "planted(bug::NAME)", [
         "!waiting_.empty() && (token_left() || planted(bug::handover_overruns_block)) &&",
         "handover_overruns_block"),
     mistake(
-        "src/core/lock_table_handover.cpp",
-        "    if (!queue.empty()) {\n"
-        "        actions_.emplace_back(offer_turn{queue.front()});\n",
-        "    if (!queue.empty()) {\n"
-        "        if (!planted(bug::offer_ends_with_the_front)) {\n"
-        "            actions_.emplace_back(offer_turn{queue.front()});\n"
-        "        }\n",
+        "src/core/handover.cpp",
+        "} else if (queue.front() != hold->offered_to) {",
+        "} else if (queue.front() != hold->offered_to &&\n"
+        "               !planted(bug::offer_ends_with_the_front)) {",
         "offer_ends_with_the_front"),
     mistake(
-        "src/core/lock_table_handover.cpp",
-        "    } else {\n"
-        "        give_up_vacancy(*hold, now);\n",
-        "    } else if (!planted(bug::vacancy_kept)) {\n"
-        "        give_up_vacancy(*hold, now);\n",
+        "src/core/handover.cpp",
+        "    if (queue.empty()) {\n"
+        "        holds_.give_back(*hold, now);\n",
+        "    if (queue.empty()) {\n"
+        "        if (!planted(bug::vacancy_kept)) {\n"
+        "            holds_.give_back(*hold, now);\n"
+        "        }\n",
         "vacancy_kept"),
 
     # Waiters that leave.
     mistake(
-        "src/core/lock_table_contending.cpp",
-        "    auto node = waiters_.extract(who);\n"
-        "    const auto& left = node.mapped();\n",
-        "    if (planted(bug::cancelled_waiter_stays) && why.code == errc::cancelled) {\n"
-        "        actions_.emplace_back(finish_acquire{who, why, {}, {}, {}});\n"
+        "src/core/contests.cpp",
+        "    auto& where = who.where;\n"
+        "    auto* const contender = contest_for(who);\n",
+        "    if (planted(bug::cancelled_waiter_stays) && reason.code == errc::cancelled) {\n"
+        "        out_.add(finish_acquire{who.id, reason, {}, {}, {}});\n"
         "        return;\n"
         "    }\n"
-        "    auto node = waiters_.extract(who);\n"
-        "    const auto& left = node.mapped();\n",
+        "    auto& where = who.where;\n"
+        "    auto* const contender = contest_for(who);\n",
         "cancelled_waiter_stays"),
     mistake(
-        "src/core/lock_table_contending.cpp",
-        "        clean_up(who.way, now);\n"
-        "        const auto name = who.name;\n",
+        "src/core/contests.cpp",
+        "    if (!serves_front(who)) {\n"
+        "        clean_up(who.machine, now);\n",
+        "    if (!serves_front(who)) {\n"
         "        if (!planted(bug::abandoned_grant_kept)) {\n"
-        "            clean_up(who.way, now);\n"
-        "        }\n"
-        "        const auto name = who.name;\n",
+        "            clean_up(who.machine, now);\n"
+        "        }\n",
         "abandoned_grant_kept"),
     mistake(
         "src/core/acquisition.hpp",
@@ -162,42 +156,40 @@ TABLE = table("planted.hpp", "planted(bug::NAME)", [
         "(stood_in_line_ && (contended_ || unanswered_) && !planted(bug::wish_kept))",
         "wish_kept"),
     mistake(
-        "src/core/lock_table.cpp",
-        "if (held || leaving) {",
-        "if (held || leaving || planted(bug::wish_kept)) {",
+        "src/core/holds.cpp",
+        "if (held || releases_.has(request.owner)) {",
+        "if (held || releases_.has(request.owner) || planted(bug::wish_kept)) {",
         "wish_kept"),
     mistake(
-        "src/core/lock_table_contending.cpp",
-        "if (left.what.asks_in_turn()) {",
-        "if (left.what.asks_in_turn() && !planted(bug::place_of_asker_not_taken)) {",
+        "src/core/contests.cpp",
+        "    if (in_turn) {\n",
+        "    if (in_turn && !planted(bug::place_of_asker_not_taken)) {\n",
         "place_of_asker_not_taken"),
 
     # Asking the store.
     mistake(
-        "src/core/lock_table_in_turn.cpp",
-        "        let_more_ask(here, now);\n"
-        "    } else if (",
+        "src/core/contests.cpp",
+        "        turns.widen(asked.mode);\n",
+        "        turns.widen(asked.mode);\n"
         "        if (planted(bug::grant_lets_nobody_ask)) {\n"
         "            return;\n"
-        "        }\n"
-        "        let_more_ask(here, now);\n"
-        "    } else if (",
+        "        }\n",
         "grant_lets_nobody_ask"),
     mistake(
-        "src/core/lock_table_contending.cpp",
+        "src/core/contests.cpp",
         "if (trouble.code == errc::outcome_unknown && who != asker) {",
         "if (trouble.code == errc::outcome_unknown && who != asker &&\n"
         "        !planted(bug::doubt_for_everybody)) {",
         "doubt_for_everybody"),
     mistake(
-        "src/core/lock_table_contending.cpp",
+        "src/core/contests.cpp",
         "    timers_.disarm(who.wake);\n"
-        "    const auto id = next_id();\n",
-        "    if (planted(bug::resend_with_new_owner) && who.way.may_be_granted()) {\n"
-        "        who.way.restart(next_owner());\n"
+        "    const auto id = out_.next_id();\n",
+        "    if (planted(bug::resend_with_new_owner) && who.machine.may_be_granted()) {\n"
+        "        who.machine.restart(out_.next_owner());\n"
         "    }\n"
         "    timers_.disarm(who.wake);\n"
-        "    const auto id = next_id();\n",
+        "    const auto id = out_.next_id();\n",
         "resend_with_new_owner"),
     mistake(
         "src/core/acquisition.cpp",

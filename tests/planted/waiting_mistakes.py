@@ -5,28 +5,37 @@ from mistake import mistake, table
 TABLE = table("checker.hpp", 'model::planted("NAME")', [
     # Threads of this process.
     mistake(
-        "src/runtime/parking.cpp",
-        "    state_.exchange(empty, std::memory_order_acq_rel);\n",
-        '    if (model::planted("a wake-up is taken by a plain store")) {\n'
-        "        state_.store(empty, std::memory_order_release);\n"
-        "        return;\n"
-        "    }\n"
-        "    state_.exchange(empty, std::memory_order_acq_rel);\n",
+        "src/threading/parking.hpp",
+        "        word_.exchange(nothing, std::memory_order_acq_rel);\n",
+        '        if (model::planted("a wake-up is taken by a plain store")) {\n'
+        "            word_.store(nothing, std::memory_order_release);\n"
+        "            return;\n"
+        "        }\n"
+        "        word_.exchange(nothing, std::memory_order_acq_rel);\n",
         "a wake-up is taken by a plain store"),
     mistake(
-        "src/runtime/parking.cpp",
-        "    if (!state_.compare_exchange_strong(expected, at_descriptor,",
-        '    if (model::planted("at the descriptor without a look")) {\n'
-        "        state_.store(at_descriptor, std::memory_order_release);\n"
-        "    } else if (!state_.compare_exchange_strong(expected, at_descriptor,",
+        "src/threading/parking.hpp",
+        "        seen = asleep;\n",
+        "        seen = asleep;\n"
+        '        if (model::planted("awake by a plain store")) {\n'
+        "            word_.store(nothing);\n"
+        "            return nothing;\n"
+        "        }\n",
+        "awake by a plain store"),
+    mistake(
+        "src/threading/parking.hpp",
+        "        if (!word_.compare_exchange_strong(seen, at_descriptor,",
+        '        if (model::planted("at the descriptor without a look")) {\n'
+        "            word_.store(at_descriptor, std::memory_order_release);\n"
+        "        } else if (!word_.compare_exchange_strong(seen, at_descriptor,",
         "at the descriptor without a look"),
     mistake(
-        "src/runtime/parking.cpp",
+        "src/threading/parking.hpp",
         "if (before == asleep) {",
         'if (before == asleep && !model::planted("a sleeper is not woken")) {',
         "a sleeper is not woken"),
     mistake(
-        "src/runtime/parking.cpp",
+        "src/threading/parking.hpp",
         "if (before == at_descriptor) {",
         'if (before == at_descriptor && !model::planted("the bell is not rung")) {',
         "the bell is not rung"),
@@ -74,15 +83,6 @@ TABLE = table("checker.hpp", 'model::planted("NAME")', [
         "sleepers are woken for the same word"),
 
     # Connections to Redis.
-    mistake(
-        "engines/redis/net/parking_word.hpp",
-        "        seen = state::asleep;\n",
-        "        seen = state::asleep;\n"
-        '        if (model::planted("awake by a plain store")) {\n'
-        "            word_.store(state::awake);\n"
-        "            return state::awake;\n"
-        "        }\n",
-        "awake by a plain store"),
     mistake(
         "engines/redis/net/connection.cpp",
         "        link_->reading = link::reader::background;\n"

@@ -28,7 +28,7 @@ struct nodes_tally {
 };
 
 /// One schedule per seed, on two threads, up to the first that breaks a promise.
-nodes_tally play(std::uint64_t schedules) {
+nodes_tally play_nodes(std::uint64_t schedules) {
     nodes_tally all;
     std::mutex guard;
     std::atomic<std::uint64_t> next{0};
@@ -59,7 +59,7 @@ nodes_tally play(std::uint64_t schedules) {
 
 TEST(NodesSimulation, keeps_every_promise) {
     const auto schedules = sim::number_from_environment("HOLDFAST_SIM_SCHEDULES", 20'000);
-    const auto all = play(schedules);
+    const auto all = play_nodes(schedules);
     EXPECT_TRUE(all.violation.empty()) << "seed " << all.first_failure << ": " << all.violation;
     EXPECT_GT(all.grants, schedules) << "nothing happened";
     EXPECT_GT(all.turns, schedules) << "nobody stood in line";
@@ -82,7 +82,7 @@ TEST_P(PlantedNodesBug, is_found) {
     std::uint64_t seed{};
     {
         const sim::planted_bug planted{GetParam()};
-        const auto all = play(20'000);
+        const auto all = play_nodes(20'000);
         ASSERT_FALSE(all.violation.empty()) << "20000 schedules did not show it";
         seed = all.first_failure;
         std::cout << GetParam() << ": found by seed " << seed << ": " << all.violation << '\n';

@@ -24,7 +24,7 @@ struct records_tally {
 };
 
 /// Plays one schedule per seed on two threads; stops at a violation.
-records_tally play(std::uint64_t schedules) {
+records_tally play_records(std::uint64_t schedules) {
     records_tally tally;
     std::mutex guard;
     std::atomic<std::uint64_t> next{0};
@@ -57,7 +57,7 @@ records_tally play(std::uint64_t schedules) {
 }
 
 TEST(RecordsSimulation, keeps_every_promise) {
-    const auto tally = play(sim::number_from_environment("HOLDFAST_SIM_SCHEDULES", 20'000));
+    const auto tally = play_records(sim::number_from_environment("HOLDFAST_SIM_SCHEDULES", 20'000));
     EXPECT_TRUE(tally.all.violation.empty())
         << "seed " << tally.violating_seed << ": " << tally.all.violation;
     EXPECT_GT(tally.all.grants, tally.schedules) << "nothing happened";
@@ -84,7 +84,7 @@ TEST_P(PlantedRecordsBug, is_found) {
     std::uint64_t seed{};
     {
         const sim::planted_bug planted{GetParam()};
-        const auto tally = play(20'000);
+        const auto tally = play_records(20'000);
         ASSERT_FALSE(tally.all.violation.empty()) << "20000 schedules did not show it";
         seed = tally.violating_seed;
         std::cout << GetParam() << ": found after " << tally.schedules << " schedules by \""

@@ -41,7 +41,7 @@ connection::state::state(node_address where, connection_settings how, commands g
 void connection::state::send(encode what, call how, done finished) {
     // A callback must not wait for what only its own thread could read.
     if (how.from == caller::may_block && inside_callback::depth(this) == 0) {
-        request mine{.what = std::move(what),
+        request mine{.encode = std::move(what),
                      .finished = std::move(finished),
                      .deadline = how.deadline,
                      .from = caller::may_block};
@@ -50,7 +50,7 @@ void connection::state::send(encode what, call how, done finished) {
         return;
     }
     auto asked = std::make_unique<request>();
-    asked->what = std::move(what);
+    asked->encode = std::move(what);
     asked->finished = std::move(finished);
     asked->deadline = how.deadline;
     submit(std::move(asked));
@@ -82,14 +82,14 @@ void connection::state::await_end(request& mine) {
     if (link_) {
         write(lock, mine.made, after);
     }
-    if (link_ && mine.word.get() == parking_word::state::awake &&
-        link_->reading == link::reader::none && !link_->idle()) {
+    if (link_ && mine.told() == request::turn::none && link_->reading == link::reader::none &&
+        !link_->idle()) {
         link_->reading = link::reader::caller;
-        static_cast<void>(mine.word.tell(parking_word::state::leads));
+        static_cast<void>(mine.tell(request::turn::leads));
     }
     auto now = mine.made;
-    while (mine.word.get() != parking_word::state::ended) {
-        if (mine.word.get() == parking_word::state::leads) {
+    while (mine.told() != request::turn::ended) {
+        if (mine.told() == request::turn::leads) {
             drive(lock, mine, now, after);
             continue;
         }
@@ -101,7 +101,7 @@ void connection::state::await_end(request& mine) {
         lock.unlock();
         settle(after);
         follow(mine, now, until_written);
-        if (mine.word.get() == parking_word::state::leads) {
+        if (mine.told() == request::turn::leads) {
             now = clock::now();
             lock.lock();
         }
@@ -114,14 +114,14 @@ void connection::state::await_end(request& mine) {
 
 void connection::state::follow(request& mine, clock::time_point now, clock::duration until_written) {
     for (;;) {
-        mine.word.wait(std::min(mine.deadline, now + until_written), now);
-        if (mine.word.get() != parking_word::state::awake) {
+        mine.wait(std::min(mine.deadline, now + until_written), now);
+        if (mine.told() != request::turn::none) {
             return;
         }
         aftermath after;
         guard lock{mutex_};
         now = clock::now();
-        if (mine.word.get() == parking_word::state::awake && now >= mine.deadline) {
+        if (mine.told() == request::turn::none && now >= mine.deadline) {
             expire(mine, after);
         }
         if (link_ && link_->unsent(mine)) {

@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <array>
 #include <common/poll_timeout.hpp>
 #include <common/quiet_thread.hpp>
 #include <redis/net/connection_state.hpp>
+#include <redis/net/foreign.hpp>
 #include <utility>
 
 #include <poll.h>
@@ -90,15 +90,10 @@ short connection::state::sleep(guard& lock, int descriptor, short wanted, clock:
     const auto wake_at = busy ? now : std::min({until, next_expiry_, next_minding_});
     sleeping_ = true;
     lock.unlock();
-    std::array<::pollfd, 2> watched{{{.fd = bell_.get(), .events = POLLIN, .revents = 0},
-                                     {.fd = descriptor, .events = wanted, .revents = 0}}};
-    const bool any = threading::poll(watched.data(), watched.size(), poll_timeout(wake_at, now)) > 0;
-    if (any && watched[0].revents != 0) {
-        bell_.silence();
-    }
+    const short ready = bell_.sleep(descriptor, wanted, poll_timeout(wake_at, now));
     lock.lock();
     sleeping_ = false;
-    return any ? watched[1].revents : short{0};
+    return ready;
 }
 
 void connection::state::serve(guard& lock) {
@@ -107,12 +102,12 @@ void connection::state::serve(guard& lock) {
     // Read before polling: bytes that TLS has already taken from the socket do not show there.
     if (on->reading == link::reader::background) {
         lock.unlock();
-        io_result result = on->read_now();
+        net::io_result result = on->read_now();
         lock.lock();
         if (on != link_) {
             return;
         }
-        const bool nothing = result.what == io_result::outcome::again;
+        const bool nothing = result.outcome == net::io_result::status::again;
         absorb(lock, std::move(result), after);
         if (on == link_ && !nothing) {
             pass_on(after);
@@ -126,7 +121,7 @@ void connection::state::serve(guard& lock) {
     }
     const bool reads = on->reading == link::reader::background;
     const auto wanted = static_cast<short>((reads ? POLLIN : 0) | (on->stuck ? POLLOUT : 0));
-    const auto until = reads ? clock::now() + stream::longest_read : clock::time_point::max();
+    const auto until = reads ? clock::now() + net::stream::longest_read : clock::time_point::max();
     const short seen = sleep(lock, wanted != 0 ? on->socket().socket() : -1, wanted, until);
     if (on == link_ && on->stuck && (seen & ~POLLIN) != 0) {
         write_on(lock, on, after);
@@ -157,10 +152,10 @@ void connection::state::attempt(guard& lock) {
 
 failure connection::state::make_link(std::shared_ptr<link>& made) {
     const auto deadline = clock::now() + how_.connect_timeout;
-    const waiting wait = [this](int descriptor, short wanted, clock::time_point until) {
+    const net::waiting wait = [this](int descriptor, short wanted, clock::time_point until) {
         return wait_in_attempt(descriptor, wanted, until);
     };
-    auto opened = stream::open(where_, how_.tls, deadline, wait);
+    auto opened = net::stream::open(where_, how_.tls, redis_without_tls, deadline, wait);
     if (opened.error) {
         return std::move(opened.error);
     }

@@ -7,20 +7,20 @@ namespace holdfast::engines::redis {
 using namespace std::chrono_literals;
 
 void connection::state::drive(guard& lock, request& mine, clock::time_point now, aftermath& after) {
-    if (mine.word.get() != parking_word::state::leads) {
+    if (mine.told() != request::turn::leads) {
         return;
     }
     const auto on = link_;
-    while (mine.word.get() == parking_word::state::leads) {
+    while (mine.told() == request::turn::leads) {
         lock.unlock();
         settle(after);
-        io_result result = on->read(mine.deadline, now);
+        net::io_result result = on->read(mine.deadline, now);
         lock.lock();
         if (on != link_) {
             return;
         }
         absorb(lock, std::move(result), after);
-        if (mine.word.get() == parking_word::state::leads) {
+        if (mine.told() == request::turn::leads) {
             now = clock::now();
             if (now >= mine.deadline) {
                 expire(mine, after);
@@ -32,9 +32,9 @@ void connection::state::drive(guard& lock, request& mine, clock::time_point now,
     }
 }
 
-void connection::state::absorb(guard& lock, io_result result, aftermath& after) {
+void connection::state::absorb(guard& lock, net::io_result result, aftermath& after) {
     failure broken;
-    if (result.what == io_result::outcome::again) {
+    if (result.outcome == net::io_result::status::again) {
         if (link_->hopeless(clock::now())) {
             broken = {errc::store_unavailable, name_ + ": the server does not answer any more"};
         }
@@ -42,7 +42,7 @@ void connection::state::absorb(guard& lock, io_result result, aftermath& after) 
         broken = link_->accept_answers([&](request& answered) { end(answered, {}, after); });
     }
     if (result.lost()) {
-        broken = std::move(result.why);
+        broken = std::move(result.error);
     }
     if (broken) {
         drop(broken, after);
@@ -64,17 +64,17 @@ void connection::state::write(guard& lock, clock::time_point now, aftermath& aft
 void connection::state::write_on(guard& lock, const std::shared_ptr<link>& on, aftermath& after) {
     for (;;) {
         lock.unlock();
-        const io_result result = on->write_taken();
+        const net::io_result result = on->write_taken();
         lock.lock();
         if (on != link_) {
             return;
         }
         if (result.lost()) {
             on->not_written();
-            drop(result.why, after);
+            drop(result.error, after);
             return;
         }
-        on->stuck = result.what == io_result::outcome::again;
+        on->stuck = result.outcome == net::io_result::status::again;
         if (on->stuck) {
             wake_background();
             return;
@@ -96,9 +96,9 @@ void connection::state::pass_on(aftermath& after) {
     }
     if (request* const next = link_->next_reader(); next != nullptr) {
         link_->reading = link::reader::caller;
-        if (next->word.tell(parking_word::state::leads)) {
+        if (next->tell(request::turn::leads)) {
             // First, so that answers are read while the others wake up.
-            after.to_wake.insert(after.to_wake.begin(), &next->word);
+            after.to_wake.insert(after.to_wake.begin(), &next->spot);
         }
         return;
     }
@@ -196,9 +196,9 @@ void connection::state::end(request& over, failure why, aftermath& after) {
         after.to_run.emplace_back(&over);
         return;
     }
-    parking_word* const word = &over.word;
-    if (word->tell(parking_word::state::ended)) {
-        after.to_wake.push_back(word);
+    threading::parking_spot* const spot = &over.spot;
+    if (over.tell(request::turn::ended)) {
+        after.to_wake.push_back(spot);
     }
 }
 
@@ -209,8 +209,8 @@ void connection::state::end_waiting(const failure& why, aftermath& after) {
 }
 
 void connection::state::settle(aftermath& after) {
-    for (parking_word* const sleeper : after.to_wake) {
-        parking_word::wake(sleeper);
+    for (threading::parking_spot* const sleeper : after.to_wake) {
+        threading::parking_spot::wake(sleeper);
     }
     after.to_wake.clear();
     if (after.to_run.empty()) {
@@ -243,7 +243,7 @@ void connection::state::run(request& over) {
         const inside_callback mark{this};
         over.finished(std::move(over.outcome));
         over.finished = nullptr;
-        over.what = nullptr;
+        over.encode = nullptr;
     }
     running_.fetch_sub(1);
     running_.notify_all();

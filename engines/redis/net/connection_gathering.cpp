@@ -50,8 +50,8 @@ bool connection::state::fetch(const std::shared_ptr<link>& on) {
     aftermath after;
     // Until nothing comes: bytes that TLS has already taken from the socket do not show there.
     for (bool came = true; came;) {
-        io_result result = on->read_now();
-        came = result.what != io_result::outcome::again;
+        net::io_result result = on->read_now();
+        came = result.outcome != net::io_result::status::again;
         guard lock{mutex_};
         if (on == link_) {
             absorb(lock, std::move(result), after);

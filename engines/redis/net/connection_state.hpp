@@ -6,12 +6,12 @@
 #include <mutex>
 #include <vector>
 
-#include <redis/net/backoff.hpp>
+#include <common/backoff.hpp>
 #include <redis/net/connection.hpp>
-#include <redis/net/descriptor.hpp>
 #include <redis/net/handshake.hpp>
 #include <redis/net/link.hpp>
 #include <redis/net/request.hpp>
+#include <threading/bell.hpp>
 #include <threading/primitives.hpp>
 
 namespace holdfast::engines::redis {
@@ -61,7 +61,7 @@ private:
     void drive(guard& lock, request& mine, clock::time_point now, aftermath& after);
     void write(guard& lock, clock::time_point now, aftermath& after);
     void write_on(guard& lock, const std::shared_ptr<link>& on, aftermath& after);
-    void absorb(guard& lock, io_result result, aftermath& after);
+    void absorb(guard& lock, net::io_result result, aftermath& after);
     void pass_on(aftermath& after);
     void drop(const failure& why, aftermath& after);
     void expire(request& late, aftermath& after);
@@ -118,7 +118,7 @@ private:
     threading::jthread thread_;
     bool started_{};
     bool sleeping_{};
-    bell bell_;
+    threading::bell bell_;
     /// What the server called the last connection. Only for the background.
     peer_name peer_name_;
     /// When the background looks for requests of those who do not wait that are over time.

@@ -74,15 +74,16 @@ std::string guess(const connection_settings& how) {
     return {};
 }
 
-failure write_all(stream& to, std::string_view bytes, clock::time_point deadline, const waiting& wait,
-                  const std::string& name) {
+failure write_all(net::stream& to, std::string_view bytes, clock::time_point deadline,
+                  const net::waiting& wait, const std::string& name) {
     while (!bytes.empty()) {
-        const io_result result = to.write_now(bytes);
+        const net::io_result result = to.write_now(bytes);
         if (result.lost()) {
-            return result.why;
+            return result.error;
         }
         bytes.remove_prefix(result.bytes);
-        if (result.what == io_result::outcome::again && !wait(to.socket(), result.wants, deadline)) {
+        if (result.outcome == net::io_result::status::again &&
+            !wait(to.socket(), result.events, deadline)) {
             return {errc::store_unavailable, name + ": no answer in time; is the server up?"};
         }
     }
@@ -90,17 +91,17 @@ failure write_all(stream& to, std::string_view bytes, clock::time_point deadline
 }
 
 /// Reads up to `count` answers; fewer when there is an error.
-failure read_all(stream& from, reply_reader& reader, std::size_t count, std::vector<value>& into,
-                 clock::time_point deadline, const waiting& wait, const std::string& name) {
+failure read_all(net::stream& from, reply_reader& reader, std::size_t count, std::vector<value>& into,
+                 clock::time_point deadline, const net::waiting& wait, const std::string& name) {
     std::array<char, 4096> buffer{};
     bool first = true;
     while (into.size() < count) {
-        const io_result result = from.read_now(buffer);
+        const net::io_result result = from.read_now(buffer);
         if (result.lost()) {
-            return result.why;
+            return result.error;
         }
-        if (result.what == io_result::outcome::again) {
-            if (!wait(from.socket(), result.wants, deadline)) {
+        if (result.outcome == net::io_result::status::again) {
+            if (!wait(from.socket(), result.events, deadline)) {
                 return {errc::store_unavailable, name + ": no answer in time; is the server up?"};
             }
             continue;
@@ -287,9 +288,9 @@ failure judge(const dialogue& sent, const std::vector<value>& answers, const nod
 
 }  // namespace
 
-introduction introduce(stream& to, reply_reader& reader, const node_address& where,
+introduction introduce(net::stream& to, reply_reader& reader, const node_address& where,
                        const connection_settings& settings, const peer_name& predecessor,
-                       const commands& greeting, clock::time_point deadline, const waiting& wait) {
+                       const commands& greeting, clock::time_point deadline, const net::waiting& wait) {
     const std::string name = where.text();
     connection_settings how = settings;
     how.login = up_to_date(settings.login);
@@ -312,7 +313,7 @@ introduction introduce(stream& to, reply_reader& reader, const node_address& whe
     }
     if (lost) {
         const bool no_word = lost.code == errc::store_unavailable && answers.empty();
-        if (no_word && guessing && stream::answers_tls(where, deadline, wait)) {
+        if (no_word && guessing && net::stream::answers_tls(where, deadline, wait)) {
             result.error = {expects_tls().code, name + ": " + expects_tls().detail};
             return result;
         }

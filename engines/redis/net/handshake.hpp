@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include <redis/net/io.hpp>
+#include <common/net/io.hpp>
+#include <common/net/stream.hpp>
 #include <redis/net/settings.hpp>
-#include <redis/net/stream.hpp>
 #include <redis/resp/reply_reader.hpp>
 #include <redis/resp/value.hpp>
 
@@ -38,9 +38,9 @@ struct introduction {
 /// `predecessor` is the connection that this one replaces. The server closes it first: requests that
 /// are still on their way there take effect before everything that is sent here, or never. A user who
 /// may not do that does without.
-[[nodiscard]] introduction introduce(stream& to, reply_reader& reader, const node_address& where,
+[[nodiscard]] introduction introduce(net::stream& to, reply_reader& reader, const node_address& where,
                                      const connection_settings& settings, const peer_name& predecessor,
                                      const commands& greeting, clock::time_point deadline,
-                                     const waiting& wait);
+                                     const net::waiting& wait);
 
 }  // namespace holdfast::engines::redis

@@ -4,12 +4,13 @@
 
 namespace holdfast::engines::redis {
 
-link::link(std::unique_ptr<stream> connected, std::unique_ptr<reply_reader> answers, server_facts facts)
+link::link(std::unique_ptr<net::stream> connected, std::unique_ptr<reply_reader> answers,
+           server_facts facts)
     : socket_{std::move(connected)}, answers_{std::move(answers)}, facts_{facts} {}
 
 bool link::append(request& added) {
     const std::size_t before = collected_.size();
-    const auto [wanted, ignored] = added.what(collected_, facts_);
+    const auto [wanted, ignored] = added.encode(collected_, facts_);
     if (wanted == 0) {
         collected_.resize(before);
         return false;
@@ -40,9 +41,9 @@ void link::take_for_writing(clock::time_point now) {
     last_write_ = now;
 }
 
-io_result link::write_taken() {
-    io_result result;
-    while (written_ < in_writing_.size() && result.what == io_result::outcome::done) {
+net::io_result link::write_taken() {
+    net::io_result result;
+    while (written_ < in_writing_.size() && result.outcome == net::io_result::status::done) {
         result = socket_->write_now(std::span{in_writing_}.subspan(written_));
         written_ += result.bytes;
     }
@@ -62,16 +63,16 @@ bool link::unsent(const request& asked) const noexcept {
     return false;
 }
 
-io_result link::read(clock::time_point until, clock::time_point now) {
+net::io_result link::read(clock::time_point until, clock::time_point now) {
     return absorb(socket_->read_some(buffer_, until, now));
 }
 
-io_result link::read_now() {
+net::io_result link::read_now() {
     return absorb(socket_->read_now(buffer_));
 }
 
-io_result link::absorb(io_result result) {
-    if (result.what != io_result::outcome::done) {
+net::io_result link::absorb(net::io_result result) {
+    if (result.outcome != net::io_result::status::done) {
         return result;
     }
     answers_->feed({buffer_.data(), result.bytes});
@@ -81,9 +82,9 @@ io_result link::absorb(io_result result) {
     }
     arrived_.pop_back();
     if (progress == reply_reader::progress::broken) {
-        result.what = io_result::outcome::failed;
-        result.why = {errc::store_unavailable,
-                      "the server's answer makes no sense: " + answers_->problem()};
+        result.outcome = net::io_result::status::failed;
+        result.error = {errc::store_unavailable,
+                        "the server's answer makes no sense: " + answers_->problem()};
     }
     return result;
 }

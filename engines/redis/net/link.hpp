@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include <common/net/stream.hpp>
 #include <redis/net/request.hpp>
-#include <redis/net/stream.hpp>
 #include <redis/resp/reply_reader.hpp>
 
 namespace holdfast::engines::redis {
@@ -30,7 +30,8 @@ public:
     /// callers see to the other. But not for longer than this: a distant server is not waited for.
     static constexpr std::chrono::microseconds longest_collection{100};
 
-    link(std::unique_ptr<stream> connected, std::unique_ptr<reply_reader> answers, server_facts facts);
+    link(std::unique_ptr<net::stream> connected, std::unique_ptr<reply_reader> answers,
+         server_facts facts);
 
     /// False: it has no commands. It is over, then.
     [[nodiscard]] bool append(request& added);
@@ -45,14 +46,14 @@ public:
     /// Hands what is collected to the writer.
     void take_for_writing(clock::time_point now);
     /// Writes on, until all is written or the socket takes no more.
-    [[nodiscard]] io_result write_taken();
+    [[nodiscard]] net::io_result write_taken();
     /// The writer's word that the rest of what it took did not reach the socket.
     void not_written() noexcept;
     [[nodiscard]] bool unsent(const request& asked) const noexcept;
 
     /// Waits for bytes and takes them apart, for `accept_answers`.
-    [[nodiscard]] io_result read(clock::time_point until, clock::time_point now);
-    [[nodiscard]] io_result read_now();
+    [[nodiscard]] net::io_result read(clock::time_point until, clock::time_point now);
+    [[nodiscard]] net::io_result read_now();
     /// Gives the answers to those who asked, in order; `ended` is told of those that have all of
     /// theirs. Fails when there are more answers than questions.
     [[nodiscard]] failure accept_answers(const std::function<void(request&)>& ended);
@@ -68,7 +69,7 @@ public:
     [[nodiscard]] request* next_reader() const noexcept;
     void each(const std::function<void(request&, reach)>& visit) const;
 
-    [[nodiscard]] stream& socket() noexcept { return *socket_; }
+    [[nodiscard]] net::stream& socket() noexcept { return *socket_; }
 
     reader reading{reader::none};
     bool writing{};
@@ -88,13 +89,13 @@ private:
         clock::time_point hopeless_at{};
     };
 
-    [[nodiscard]] io_result absorb(io_result result);
+    [[nodiscard]] net::io_result absorb(net::io_result result);
     [[nodiscard]] std::size_t under_way() const noexcept {
         return pending_.size() - collected_requests_;
     }
     void drop_unsent(const std::function<bool(const record&)>& unwanted);
 
-    std::unique_ptr<stream> socket_;
+    std::unique_ptr<net::stream> socket_;
     std::unique_ptr<reply_reader> answers_;
     server_facts facts_;
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <redis/net/descriptor.hpp>
+#include <common/net/descriptor.hpp>
 #include <redis/net/settings.hpp>
 #include <system_error>
 
@@ -12,7 +12,7 @@ namespace holdfast::engines::redis {
 
 password_file_content read_password_file(const std::string& path) {
     constexpr std::size_t longest = 65'536;
-    const descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+    const net::descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
     password_file_content read;
     std::array<char, 4096> some{};
     auto line_ends = std::string::npos;
@@ -44,14 +44,6 @@ credentials up_to_date(credentials login) {
         }
     }
     return login;
-}
-
-std::string node_address::text() const {
-    if (!path.empty()) {
-        return path;
-    }
-    const bool has_colons = host.find(':') != std::string::npos;
-    return (has_colons ? "[" + host + "]" : host) + ":" + std::to_string(port);
 }
 
 }  // namespace holdfast::engines::redis

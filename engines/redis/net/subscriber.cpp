@@ -1,6 +1,7 @@
 #include <array>
 #include <common/poll_timeout.hpp>
 #include <common/quiet_thread.hpp>
+#include <redis/net/foreign.hpp>
 #include <redis/net/handshake.hpp>
 #include <redis/net/subscriber_state.hpp>
 #include <utility>
@@ -46,15 +47,7 @@ bool subscriber::state::is_closed() {
 }
 
 bool subscriber::state::sleep(int descriptor, short wanted, clock::time_point until) {
-    std::array<::pollfd, 2> watched{{{.fd = bell_.get(), .events = POLLIN, .revents = 0},
-                                     {.fd = descriptor, .events = wanted, .revents = 0}}};
-    if (threading::poll(watched.data(), watched.size(), poll_timeout(until, clock::now())) <= 0) {
-        return false;
-    }
-    if (watched[0].revents != 0) {
-        bell_.silence();
-    }
-    return watched[1].revents != 0;
+    return bell_.sleep(descriptor, wanted, poll_timeout(until, clock::now())) != 0;
 }
 
 bool subscriber::state::wait(int descriptor, short wanted, clock::time_point until) {
@@ -71,10 +64,10 @@ bool subscriber::state::wait(int descriptor, short wanted, clock::time_point unt
 
 bool subscriber::state::open(session& made) {
     const auto deadline = clock::now() + how_.connect_timeout;
-    const waiting patience = [this](int descriptor, short wanted, clock::time_point until) {
+    const net::waiting patience = [this](int descriptor, short wanted, clock::time_point until) {
         return wait(descriptor, wanted, until);
     };
-    auto opened = stream::open(where_, how_.tls, deadline, patience);
+    auto opened = net::stream::open(where_, how_.tls, redis_without_tls, deadline, patience);
     if (opened.error) {
         return false;
     }
@@ -144,12 +137,12 @@ bool subscriber::state::send_changes(session& on) {
         on.asked_at = now;
     }
     while (!on.out.empty()) {
-        const io_result result = on.connected->write_now(on.out);
+        const net::io_result result = on.connected->write_now(on.out);
         if (result.lost()) {
             return false;
         }
         on.out.erase(0, result.bytes);
-        if (result.what == io_result::outcome::again) {
+        if (result.outcome == net::io_result::status::again) {
             break;
         }
     }
@@ -159,7 +152,7 @@ bool subscriber::state::send_changes(session& on) {
 bool subscriber::state::read(session& on, const idle_thread* attendant) {
     std::array<char, 16 * 1024> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
     for (;;) {
-        const io_result result = on.connected->read_now(buffer);
+        const net::io_result result = on.connected->read_now(buffer);
         if (result.lost()) {
             return false;
         }
@@ -179,7 +172,7 @@ bool subscriber::state::read(session& on, const idle_thread* attendant) {
         }
         // What is left then, the next reader finds before it sleeps.
         const bool called_away = attendant != nullptr && attendant->called_away();
-        if (result.what == io_result::outcome::again || called_away) {
+        if (result.outcome == net::io_result::status::again || called_away) {
             return true;
         }
     }
@@ -207,8 +200,8 @@ bool subscriber::state::take_in(session& on, std::string_view said,
 /// to whoever listens only from now on.
 void subscriber::state::catch_up(session& on) {
     std::array<char, 16 * 1024> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
-    io_result result;
-    while (result.what == io_result::outcome::done && !on.lost) {
+    net::io_result result;
+    while (result.outcome == net::io_result::status::done && !on.lost) {
         result = on.connected->read_now(buffer);
         if (result.lost() || !take_in(on, {buffer.data(), result.bytes}, on.untold)) {
             give_up(on);

@@ -56,7 +56,7 @@ bool subscriber::state::sit_down(guard& lock, idle_thread& who) {
     attendant_ = threading::this_thread::get_id();
     while (reading_ == reader::background && !dozes_) {
         lock.unlock();
-        if (who.sleep(offered_.get())) {
+        if (who.sleep(offered_.descriptor())) {
             offered_.silence();
         }
         lock.lock();

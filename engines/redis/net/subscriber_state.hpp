@@ -8,12 +8,12 @@
 #include <string_view>
 #include <vector>
 
-#include <redis/net/backoff.hpp>
-#include <redis/net/descriptor.hpp>
-#include <redis/net/stream.hpp>
+#include <common/backoff.hpp>
+#include <common/net/stream.hpp>
 #include <redis/net/subscriber.hpp>
 #include <redis/net/subscriptions.hpp>
 #include <redis/resp/reply_reader.hpp>
+#include <threading/bell.hpp>
 #include <threading/primitives.hpp>
 
 namespace holdfast::engines::redis {
@@ -56,7 +56,7 @@ private:
     static constexpr std::chrono::milliseconds longest_pause{20};
 
     struct session {
-        std::unique_ptr<stream> connected;
+        std::unique_ptr<net::stream> connected;
         /// Guarded by the lock, like all that follows.
         reply_reader answers;
         std::string out;
@@ -104,7 +104,7 @@ private:
     bool closed_{};
     bool started_{};
     threading::jthread thread_;
-    bell bell_;
+    threading::bell bell_;
     backoff backoff_;
 
     /// The connection that is up.
@@ -114,7 +114,7 @@ private:
     bool dozes_{};
     /// Who attends, or waits for our thread to let it.
     threading::thread::id attendant_;
-    bell offered_;
+    threading::bell offered_;
     threading::condition_variable left_;
     std::uint64_t visits_{};
     clock::time_point left_at_{};

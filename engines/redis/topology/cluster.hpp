@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include <common/backoff.hpp>
 #include <common/callback_gate.hpp>
-#include <redis/net/backoff.hpp>
 #include <redis/topology/cluster_survey.hpp>
 #include <redis/topology/node.hpp>
 #include <redis/topology/redirect.hpp>

@@ -119,10 +119,11 @@ void sentinel_informer::run() {
 }
 
 failure sentinel_informer::converse() {
-    const waiting patiently = [this](int descriptor, short wanted, clock::time_point until) {
+    const net::waiting patiently = [this](int descriptor, short wanted, clock::time_point until) {
         return wait(descriptor, wanted, until);
     };
-    auto opened = stream::open(where_, how_.tls, clock::now() + how_.connect_timeout, patiently);
+    auto opened = net::stream::open(where_, how_.tls, redis_without_tls,
+                                    clock::now() + how_.connect_timeout, patiently);
     if (opened.error) {
         return std::move(opened.error);
     }
@@ -132,11 +133,11 @@ failure sentinel_informer::converse() {
 }
 
 failure sentinel_informer::explain_silence(failure why) {
-    const waiting patiently = [this](int descriptor, short wanted, clock::time_point until) {
+    const net::waiting patiently = [this](int descriptor, short wanted, clock::time_point until) {
         return wait(descriptor, wanted, until);
     };
     if (!how_.tls && why.code == errc::store_unavailable &&
-        stream::answers_tls(where_, clock::now() + for_guess, patiently)) {
+        net::stream::answers_tls(where_, clock::now() + for_guess, patiently)) {
         return expects_tls();
     }
     return why;
@@ -188,13 +189,13 @@ failure sentinel_informer::put_question() {
 failure sentinel_informer::send(const std::string& bytes) {
     std::string_view left = bytes;
     while (!left.empty() && !stopping_.load()) {
-        const io_result result = stream_->write_now(left);
+        const net::io_result result = stream_->write_now(left);
         if (result.lost()) {
-            return result.why;
+            return result.error;
         }
         left.remove_prefix(result.bytes);
-        if (result.what == io_result::outcome::again) {
-            if (!wait(stream_->socket(), result.wants, asked_at_ + patience)) {
+        if (result.outcome == net::io_result::status::again) {
+            if (!wait(stream_->socket(), result.events, asked_at_ + patience)) {
                 return {errc::store_unavailable, "takes no questions"};
             }
         }
@@ -205,11 +206,11 @@ failure sentinel_informer::send(const std::string& bytes) {
 failure sentinel_informer::receive() {
     std::array<char, 4096> buffer{};
     for (;;) {
-        const io_result result = stream_->read_now(buffer);
+        const net::io_result result = stream_->read_now(buffer);
         if (result.lost()) {
-            return result.why;
+            return result.error;
         }
-        if (result.what == io_result::outcome::again) {
+        if (result.outcome == net::io_result::status::again) {
             return {};
         }
         const std::string_view words{buffer.data(), result.bytes};
@@ -250,21 +251,13 @@ failure sentinel_informer::accept(const value& answer) {
 }
 
 bool sentinel_informer::wait(int descriptor, short wanted, clock::time_point until, interruption by) {
-    std::array<::pollfd, 2> watched{{{.fd = bell_.get(), .events = POLLIN, .revents = 0},
-                                     {.fd = descriptor, .events = wanted, .revents = 0}}};
     for (auto now = clock::now(); now < until && !stopping_.load(); now = clock::now()) {
         const bool wished = by == interruption::wish && wanted_.load();
         if (wished || (by != interruption::end && check_wanted())) {
             return false;
         }
         const auto next = std::min(until, end_late_checks(now));
-        if (::poll(watched.data(), watched.size(), poll_timeout(next, now)) <= 0) {
-            continue;
-        }
-        if (watched[0].revents != 0) {
-            bell_.silence();
-        }
-        if (watched[1].revents != 0) {
+        if (bell_.sleep(descriptor, wanted, poll_timeout(next, now)) != 0) {
             return !stopping_.load();
         }
     }

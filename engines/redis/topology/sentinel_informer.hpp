@@ -8,12 +8,12 @@
 #include <thread>
 #include <vector>
 
+#include <common/backoff.hpp>
+#include <common/net/io.hpp>
+#include <common/net/stream.hpp>
+#include <threading/bell.hpp>
 #include <holdfast/error.hpp>
-#include <redis/net/backoff.hpp>
-#include <redis/net/descriptor.hpp>
-#include <redis/net/io.hpp>
 #include <redis/net/settings.hpp>
-#include <redis/net/stream.hpp>
 #include <redis/resp/reply_reader.hpp>
 #include <redis/topology/sentinel_dialogue.hpp>
 
@@ -91,7 +91,7 @@ private:
     const connection_settings how_;
     const events told_;
 
-    std::unique_ptr<stream> stream_;
+    std::unique_ptr<net::stream> stream_;
     std::unique_ptr<reply_reader> reader_;
     /// The sentinel has said something, on this connection or on one before.
     bool heard_{};
@@ -104,7 +104,7 @@ private:
     std::mutex checks_guard_;
     std::vector<check_wish> checks_;
 
-    bell bell_;
+    threading::bell bell_;
     std::atomic<bool> wanted_{false};
     std::atomic<bool> stopping_{false};
     std::jthread thread_;

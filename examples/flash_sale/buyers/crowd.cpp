@@ -21,14 +21,14 @@ using clock = std::chrono::steady_clock;
 
 /// What all buyers share.
 struct market {
-    const crowd_options& how;
+    const crowd_options& options;
     asio::io_context& context;
     std::vector<purchase> purchases{};
     std::size_t connected{};
     clock::time_point opened{};
     std::function<void()> let_in{};
 
-    [[nodiscard]] bool is_over() const { return clock::now() > opened + how.deadline; }
+    [[nodiscard]] bool is_over() const { return clock::now() > opened + options.deadline; }
 };
 
 class buyer {
@@ -38,14 +38,14 @@ public:
 
     void arrive() {
         connect([this] {
-            if (++market_.connected == market_.how.buyers) {
+            if (++market_.connected == market_.options.buyers) {
                 market_.let_in();
             }
         });
     }
 
     void buy() {
-        if (bought_ == market_.how.tries) {
+        if (bought_ == market_.options.tries) {
             return;
         }
         now_ = {};
@@ -61,7 +61,7 @@ private:
         error_code ignored;
         socket_.close(ignored);
         buffer_.clear();
-        const tcp::endpoint shop{asio::ip::address_v4::loopback(), market_.how.port};
+        const tcp::endpoint shop{asio::ip::address_v4::loopback(), market_.options.port};
         socket_.async_connect(shop, [this, then = std::move(then)](error_code error) mutable {
             if (!error) {
                 socket_.set_option(tcp::no_delay{true}, error);
@@ -85,8 +85,9 @@ private:
     }
 
     void ask() {
-        const auto id = market_.how.tag + "-" + std::to_string(number_) + "-" + std::to_string(bought_);
-        request_ = {http::verb::get, market_.how.path + "?request=" + id, 11};
+        const auto id =
+            market_.options.tag + "-" + std::to_string(number_) + "-" + std::to_string(bought_);
+        request_ = {http::verb::get, market_.options.path + "?request=" + id, 11};
         request_.set(http::field::host, "127.0.0.1");
         http::async_write(socket_, request_, [this](error_code error, std::size_t) {
             if (error) {
@@ -160,11 +161,11 @@ std::string_view to_string(purchase::ending end) noexcept {
     return "failed";
 }
 
-std::vector<purchase> buy(const crowd_options& how, const std::function<void()>& go) {
+std::vector<purchase> buy(const crowd_options& options, const std::function<void()>& go) {
     asio::io_context context{1};
-    market place{how, context};
+    market place{options, context};
     std::vector<std::unique_ptr<buyer>> crowd;
-    for (std::size_t number = 0; number < how.buyers; ++number) {
+    for (std::size_t number = 0; number < options.buyers; ++number) {
         crowd.push_back(std::make_unique<buyer>(place, number));
     }
     place.let_in = [&] {
@@ -178,7 +179,7 @@ std::vector<purchase> buy(const crowd_options& how, const std::function<void()>&
         one->arrive();
     }
     // A server that stays silent must not keep the crowd forever.
-    context.run_for(how.deadline + std::chrono::seconds{30});
+    context.run_for(options.deadline + std::chrono::seconds{30});
     return place.purchases;
 }
 

@@ -23,7 +23,7 @@ struct purchase {
     enum class ending : std::uint8_t { sold, sold_out, failed } end{ending::failed};
     /// Since the crowd was let in.
     std::chrono::microseconds begin{};
-    /// Until the answer that counted, with everything that went wrong before.
+    /// Until the final answer, failed requests before it included.
     std::chrono::microseconds took{};
     std::uint32_t failures{};
 };
@@ -32,6 +32,6 @@ struct purchase {
 
 /// Opens a connection for every buyer, calls `go`, and lets all of them buy. A request that fails is
 /// sent again under the same id after a short pause, until the deadline.
-[[nodiscard]] std::vector<purchase> buy(const crowd_options& how, const std::function<void()>& go);
+[[nodiscard]] std::vector<purchase> buy(const crowd_options& options, const std::function<void()>& go);
 
 }  // namespace flash_sale

@@ -11,21 +11,21 @@
 
 int main(int count, char** words) {
     CLI::App program{"Many buyers at once."};
-    flash_sale::crowd_options how;
+    flash_sale::crowd_options options;
     std::string output;
     std::int64_t seconds = 60;
-    program.add_option("--port", how.port, "of the shop on 127.0.0.1")->required();
-    program.add_option("--path", how.path, "what to ask for")->required();
-    program.add_option("--buyers", how.buyers, "at the same time")->capture_default_str();
-    program.add_option("--tries", how.tries, "purchases of each buyer, one after the other")
+    program.add_option("--port", options.port, "of the shop on 127.0.0.1")->required();
+    program.add_option("--path", options.path, "what to ask for")->required();
+    program.add_option("--buyers", options.buyers, "at the same time")->capture_default_str();
+    program.add_option("--tries", options.tries, "purchases of each buyer, one after the other")
         ->capture_default_str();
-    program.add_option("--tag", how.tag, "put before every request's id");
+    program.add_option("--tag", options.tag, "put before every request's id");
     program.add_option("--deadline", seconds, "seconds for all of it")->capture_default_str();
     program.add_option("--output", output, "where the lines go")->required();
     CLI11_PARSE(program, count, words);
-    how.deadline = std::chrono::seconds{seconds};
+    options.deadline = std::chrono::seconds{seconds};
     try {
-        const auto purchases = flash_sale::buy(how, [] { std::cout << "go" << std::endl; });
+        const auto purchases = flash_sale::buy(options, [] { std::cout << "go" << std::endl; });
         std::ofstream file{output};
         for (const auto& one : purchases) {
             file << one.begin.count() << ' ' << one.took.count() << ' ' << to_string(one.end) << ' '

@@ -44,10 +44,10 @@ reply counter::answer(const std::string& target) {
     if (!path.starts_with(sale_path)) {
         return {404, "text/plain", "try " + std::string{sale_path} + "\n"};
     }
-    auto name = path.size() > sale_path.size() ? path.substr(sale_path.size() + 1) : how_.strategy;
+    auto name = path.size() > sale_path.size() ? path.substr(sale_path.size() + 1) : options_.strategy;
     auto request = mark == std::string::npos ? std::string{} : request_of(target.substr(mark + 1));
     if (request.empty()) {
-        request = "anonymous-" + std::to_string(how_.port) + "-" + std::to_string(++anonymous_);
+        request = "anonymous-" + std::to_string(options_.port) + "-" + std::to_string(++anonymous_);
     }
     return sell(name, request);
 }
@@ -68,16 +68,16 @@ reply counter::sell(const std::string& name, const std::string& request) {
     }
     const presence during{figures_};
     const auto start = std::chrono::steady_clock::now();
-    boost::json::object words{{"port", how_.port}};
+    boost::json::object words{{"port", options_.port}};
     try {
         const auto done = way->sell(request);
-        figures_.count(name, done.what, std::chrono::steady_clock::now() - start);
-        words["outcome"] = to_string(done.what);
+        figures_.count(name, done.result, std::chrono::steady_clock::now() - start);
+        words["outcome"] = to_string(done.result);
         words["remaining"] = done.remaining;
-        if (done.what == sale::outcome::sold) {
+        if (done.result == sale::outcome::sold) {
             words["order"] = done.order;
         }
-        const unsigned status = done.what == sale::outcome::try_again ? 503 : 200;
+        const unsigned status = done.result == sale::outcome::try_again ? 503 : 200;
         return {status, "application/json", boost::json::serialize(words)};
     } catch (const std::exception& error) {
         figures_.count_failure(name);

@@ -9,11 +9,11 @@
 
 namespace flash_sale {
 
-/// Where buyers come to: finds the strategy that an address names, and puts its answer into words.
+/// Serves the buyers: finds the strategy that an address names, and writes its answer.
 ///
 ///     /redis/distributed/lock/inventory/sale[/<strategy>][?request=<id>]     /health     /metrics
 ///
-/// Who asks again because no answer came uses the same id again.
+/// A buyer who asks again because no answer came uses the same id.
 class counter {
 public:
     struct settings {
@@ -22,8 +22,8 @@ public:
         std::string strategy{"holdfast"};
     };
 
-    counter(settings how, std::vector<named_strategy> strategies, metrics& figures)
-        : how_{std::move(how)}, strategies_{std::move(strategies)}, figures_{figures} {}
+    counter(settings options, std::vector<named_strategy> strategies, metrics& figures)
+        : options_{std::move(options)}, strategies_{std::move(strategies)}, figures_{figures} {}
 
     /// Thread safety: called from many threads.
     [[nodiscard]] reply answer(const std::string& target);
@@ -32,7 +32,7 @@ private:
     [[nodiscard]] reply sell(const std::string& name, const std::string& request);
     [[nodiscard]] strategy* find(const std::string& name) const;
 
-    settings how_;
+    settings options_;
     std::vector<named_strategy> strategies_;
     metrics& figures_;
     std::atomic<std::uint64_t> anonymous_{};

@@ -1,4 +1,4 @@
-// Strategies that do not make everybody wait for everybody: several locks, or several orders for one.
+// Strategies with shorter queues: several locks for one stock, or several orders under one lock.
 
 #include <algorithm>
 #include <system_error>
@@ -18,7 +18,7 @@ thread_local const order* in_hand = nullptr;
 thread_local std::int64_t left_in_segment = 0;
 
 struct holding_an_order {
-    explicit holding_an_order(const order& what) { in_hand = &what; }
+    explicit holding_an_order(const order& wanted) { in_hand = &wanted; }
     holding_an_order(const holding_an_order&) = delete;
     holding_an_order& operator=(const holding_an_order&) = delete;
     ~holding_an_order() { in_hand = nullptr; }
@@ -75,7 +75,7 @@ private:
     holdfast::segmented_stock stock_;
 };
 
-/// Those who wait in this process are sold to together: one lock, one look, one piece of work, one
+/// All buyers who wait in this process are served together: one lock, one look, one piece of work, one
 /// commit.
 class with_batches final : public strategy {
 public:

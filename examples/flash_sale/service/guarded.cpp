@@ -33,7 +33,7 @@ public:
 private:
     [[nodiscard]] static sale told(std::int64_t there, const stock::once_booking& booking) {
         using result = stock::once_booking::result;
-        switch (booking.what) {
+        switch (booking.answer) {
             case result::booked:
                 return {sale::outcome::sold, booking.order_id, there - 1};
             case result::already_booked:

@@ -25,8 +25,8 @@ private:
     holdfast::mutex mutex_;
 };
 
-/// Buyers look in as readers, together; only those who find something ask to be the writer. Pays when
-/// most of them come too late.
+/// Buyers look as readers, side by side. Only those who find a unit ask to be the writer. Pays when
+/// most buyers come too late.
 class with_shared_mutex final : public strategy {
 public:
     explicit with_shared_mutex(const shop& in)

@@ -62,12 +62,12 @@ void describe(CLI::App& program, settings& into) {
     program.add_option("--segments", into.segments, "of the segmented stock")->capture_default_str();
 }
 
-std::unique_ptr<holdfast::client> connect(const std::string& store, const settings& how,
+std::unique_ptr<holdfast::client> connect(const std::string& store, const settings& config,
                                           const std::shared_ptr<flash_sale::metrics>& figures) {
     if (store.empty()) {
         return nullptr;
     }
-    holdfast::client_options options{.label = "flash sale " + std::to_string(how.server.port)};
+    holdfast::client_options options{.label = "flash sale " + std::to_string(config.server.port)};
     options.events = figures;
     return std::make_unique<holdfast::client>(store, options);
 }
@@ -86,55 +86,58 @@ void give_back(holdfast::client* client) {
                              package + " and build it again"};
 }
 
-/// Where a statement decides: the stock if it is one of SQL, and SQLite beside Redis. Or nothing.
-std::unique_ptr<flash_sale::stock> open_sql_stock(const settings& how) {
-    if (how.stock == "mariadb") {
+/// The SQL stock of this configuration (SQLite where the units are counted in Redis); null if there is
+/// none.
+std::unique_ptr<flash_sale::stock> open_sql_stock(const settings& config) {
+    if (config.stock == "mariadb") {
         if constexpr (FLASH_SALE_WITH_MARIADB) {
-            return how.mariadb.empty() ? nullptr
-                                       : flash_sale::open_mariadb_stock(how.mariadb, how.connections);
-        }
-        say_left_out(how.stock, "libmariadb-dev");
-    }
-    if (how.stock == "postgresql") {
-        if constexpr (FLASH_SALE_WITH_POSTGRESQL) {
-            return how.postgresql.empty()
+            return config.mariadb.empty()
                        ? nullptr
-                       : flash_sale::open_postgresql_stock(how.postgresql, how.connections);
+                       : flash_sale::open_mariadb_stock(config.mariadb, config.connections);
         }
-        say_left_out(how.stock, "libpq-dev");
+        say_left_out(config.stock, "libmariadb-dev");
     }
-    return how.sqlite.empty() ? nullptr : flash_sale::open_sqlite_stock(how.sqlite, how.connections);
+    if (config.stock == "postgresql") {
+        if constexpr (FLASH_SALE_WITH_POSTGRESQL) {
+            return config.postgresql.empty()
+                       ? nullptr
+                       : flash_sale::open_postgresql_stock(config.postgresql, config.connections);
+        }
+        say_left_out(config.stock, "libpq-dev");
+    }
+    return config.sqlite.empty() ? nullptr
+                                 : flash_sale::open_sqlite_stock(config.sqlite, config.connections);
 }
 
-void serve(const settings& how) {
+void serve(const settings& config) {
     const auto figures = std::make_shared<flash_sale::metrics>();
-    const auto sql = open_sql_stock(how);
-    const auto redis = how.stock_redis.empty()
+    const auto sql = open_sql_stock(config);
+    const auto redis = config.stock_redis.empty()
                            ? nullptr
-                           : flash_sale::open_redis_stock(how.stock_redis, how.connections);
-    const auto locks = connect(how.locks, how, figures);
-    const auto quorum = connect(how.quorum, how, figures);
-    flash_sale::order_numbers numbers{how.server.port};
-    const flash_sale::shop shop{.goods = how.stock == "redis" ? redis.get() : sql.get(),
+                           : flash_sale::open_redis_stock(config.stock_redis, config.connections);
+    const auto locks = connect(config.locks, config, figures);
+    const auto quorum = connect(config.quorum, config, figures);
+    flash_sale::order_numbers numbers{config.server.port};
+    const flash_sale::shop shop{.goods = config.stock == "redis" ? redis.get() : sql.get(),
                                 .sql_goods = sql.get(),
                                 .redis_goods = redis.get(),
                                 .locks = locks.get(),
                                 .quorum = quorum.get(),
                                 .numbers = &numbers,
-                                .spin_address = how.spin,
-                                .spin_connections = how.server.threads,
-                                .lease = {.ttl = std::chrono::milliseconds{how.ttl_ms}},
-                                .patience = std::chrono::milliseconds{how.patience_ms},
-                                .work = std::chrono::microseconds{how.work_us},
-                                .segments = how.segments};
+                                .spin_address = config.spin,
+                                .spin_connections = config.server.threads,
+                                .lease = {.ttl = std::chrono::milliseconds{config.ttl_ms}},
+                                .patience = std::chrono::milliseconds{config.patience_ms},
+                                .work = std::chrono::microseconds{config.work_us},
+                                .segments = config.segments};
     if (shop.goods == nullptr) {
-        throw std::runtime_error{"--stock " + how.stock + " needs --" +
-                                 (how.stock == "redis" ? "stock-redis" : how.stock)};
+        throw std::runtime_error{"--stock " + config.stock + " needs --" +
+                                 (config.stock == "redis" ? "stock-redis" : config.stock)};
     }
-    flash_sale::counter counter{{how.server.port, how.strategy}, make_strategies(shop), *figures};
-    flash_sale::server server{how.server,
+    flash_sale::counter counter{{config.server.port, config.strategy}, make_strategies(shop), *figures};
+    flash_sale::server server{config.server,
                               [&](const std::string& target) { return counter.answer(target); }};
-    std::cout << "ready on 127.0.0.1:" << how.server.port << std::endl;
+    std::cout << "ready on 127.0.0.1:" << config.server.port << std::endl;
     server.run();
     give_back(locks.get());
     give_back(quorum.get());
@@ -144,11 +147,11 @@ void serve(const settings& how) {
 
 int main(int count, char** words) {
     CLI::App program{"Sells inventory001 over HTTP, with or without a lock."};
-    settings how;
-    describe(program, how);
+    settings config;
+    describe(program, config);
     CLI11_PARSE(program, count, words);
     try {
-        serve(how);
+        serve(config);
     } catch (const std::exception& error) {
         std::cerr << "flash_sale: " << error.what() << '\n';
         return 1;

@@ -37,15 +37,15 @@ struct close {
 };
 using handle = std::unique_ptr<MYSQL, close>;
 
-handle open(const place& where) {
+handle open(const place& server) {
     handle opened{::mysql_init(nullptr)};
     if (!opened) {
         throw std::bad_alloc{};
     }
     constexpr unsigned seconds = 5;
     ::mysql_options(opened.get(), MYSQL_OPT_CONNECT_TIMEOUT, &seconds);
-    if (::mysql_real_connect(opened.get(), where.host.c_str(), where.user.c_str(),
-                             where.password.c_str(), where.database.c_str(), where.port, nullptr,
+    if (::mysql_real_connect(opened.get(), server.host.c_str(), server.user.c_str(),
+                             server.password.c_str(), server.database.c_str(), server.port, nullptr,
                              0) == nullptr) {
         throw std::system_error{make_error_code(holdfast::errc::store_unavailable),
                                 std::string{"mariadb: "} + ::mysql_error(opened.get())};
@@ -55,7 +55,7 @@ handle open(const place& where) {
 
 class mariadb_session final : public sql_session {
 public:
-    explicit mariadb_session(const place& where) : opened_{open(where)} {}
+    explicit mariadb_session(const place& server) : opened_{open(server)} {}
 
     holdfast::guard::database& database() override { return database_; }
     [[nodiscard]] bool is_broken() const override {
@@ -72,7 +72,7 @@ private:
 
 std::unique_ptr<stock> open_mariadb_stock(const std::string& address, std::size_t connections) {
     return make_sql_stock(
-        [where = parsed(address)] { return std::make_unique<mariadb_session>(where); }, connections);
+        [server = parsed(address)] { return std::make_unique<mariadb_session>(server); }, connections);
 }
 
 }  // namespace flash_sale

@@ -18,10 +18,10 @@ std::string shortest(double value) {
 
 }  // namespace
 
-void metrics::count(const std::string& strategy, sale::outcome what, std::chrono::nanoseconds took) {
+void metrics::count(const std::string& strategy, sale::outcome result, std::chrono::nanoseconds took) {
     const auto seconds = std::chrono::duration<double>{took}.count();
     const std::scoped_lock hold{guard_};
-    ++answers_[answer_labels(strategy, to_string(what))];
+    ++answers_[answer_labels(strategy, to_string(result))];
     auto& latency = latencies_[strategy];
     for (std::size_t index = 0; index < limits.size(); ++index) {
         latency.below[index] += seconds <= limits[index] ? 1 : 0;
@@ -35,10 +35,10 @@ void metrics::count_failure(const std::string& strategy) {
     ++answers_[answer_labels(strategy, "failed")];
 }
 
-void metrics::on_event(const holdfast::event& what) noexcept {
+void metrics::on_event(const holdfast::event& news) noexcept {
     try {
         const std::scoped_lock hold{guard_};
-        ++events_[std::string{to_string(what.kind)}];
+        ++events_[std::string{to_string(news.kind)}];
     } catch (const std::exception&) {
         // Out of memory: one event less in the figures is the least of the worries.
     }

@@ -17,9 +17,9 @@ namespace flash_sale {
 /// What this instance did, in the text format of Prometheus. Thread safety: all functions.
 class metrics final : public holdfast::observer {
 public:
-    void count(const std::string& strategy, sale::outcome what, std::chrono::nanoseconds took);
+    void count(const std::string& strategy, sale::outcome result, std::chrono::nanoseconds took);
     void count_failure(const std::string& strategy);
-    void on_event(const holdfast::event& what) noexcept override;
+    void on_event(const holdfast::event& news) noexcept override;
     void entered() noexcept { ++in_flight_; }
     void left() noexcept { --in_flight_; }
 

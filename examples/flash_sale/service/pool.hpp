@@ -9,23 +9,24 @@
 
 namespace flash_sale {
 
-/// Connections that are lent to one thread at a time. Whoever finds none waits.
+/// Connections that are lent to one thread at a time. A thread that finds no free connection waits.
 template <class Connection>
 class pool {
 public:
     class loan {
     public:
-        loan(pool& from, std::unique_ptr<Connection> what) : from_{from}, what_{std::move(what)} {}
+        loan(pool& from, std::unique_ptr<Connection> connection)
+            : from_{from}, connection_{std::move(connection)} {}
         loan(const loan&) = delete;
         loan& operator=(const loan&) = delete;
-        ~loan() { from_.take_back(std::move(what_)); }
+        ~loan() { from_.take_back(std::move(connection_)); }
 
-        Connection* operator->() const noexcept { return what_.get(); }
-        Connection& operator*() const noexcept { return *what_; }
+        Connection* operator->() const noexcept { return connection_.get(); }
+        Connection& operator*() const noexcept { return *connection_; }
 
     private:
         pool& from_;
-        std::unique_ptr<Connection> what_;
+        std::unique_ptr<Connection> connection_;
     };
 
     template <class Open>
@@ -38,15 +39,15 @@ public:
     [[nodiscard]] loan borrow() {
         std::unique_lock hold{guard_};
         returned_.wait(hold, [this] { return !free_.empty(); });
-        auto what = std::move(free_.back());
+        auto connection = std::move(free_.back());
         free_.pop_back();
-        return loan{*this, std::move(what)};
+        return loan{*this, std::move(connection)};
     }
 
 private:
-    void take_back(std::unique_ptr<Connection> what) {
+    void take_back(std::unique_ptr<Connection> connection) {
         const std::scoped_lock hold{guard_};
-        free_.push_back(std::move(what));
+        free_.push_back(std::move(connection));
         returned_.notify_one();
     }
 

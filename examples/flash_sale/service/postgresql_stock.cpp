@@ -19,11 +19,11 @@ using handle = std::unique_ptr<PGconn, close>;
 handle open(const std::string& address) {
     handle opened{::PQconnectdb(address.c_str())};
     if (!opened || ::PQstatus(opened.get()) != CONNECTION_OK) {
-        const std::string why{opened ? ::PQerrorMessage(opened.get()) : "out of memory"};
+        const std::string reason{opened ? ::PQerrorMessage(opened.get()) : "out of memory"};
         throw std::system_error{make_error_code(holdfast::errc::store_unavailable),
-                                "postgresql: " + why.substr(0, why.find('\n'))};
+                                "postgresql: " + reason.substr(0, reason.find('\n'))};
     }
-    // That a table is there already is no news.
+    // No notices such as "the table exists already".
     ::PQsetNoticeProcessor(
         opened.get(), [](void*, const char*) {}, nullptr);
     return opened;

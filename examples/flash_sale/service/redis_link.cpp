@@ -30,9 +30,9 @@ redis_link::redis_link(const std::string& address) {
 void redis_link::open() {
     context_.reset(::redisConnectWithTimeout(host_.c_str(), port_, connect_patience));
     if (!context_ || context_->err != 0) {
-        const std::string why{context_ ? context_->errstr : "out of memory"};
+        const std::string reason{context_ ? context_->errstr : "out of memory"};
         throw std::system_error{make_error_code(holdfast::errc::store_unavailable),
-                                host_ + ":" + std::to_string(port_) + ": " + why};
+                                host_ + ":" + std::to_string(port_) + ": " + reason};
     }
     ::redisSetTimeout(context_.get(), answer_patience);
 }

@@ -22,7 +22,7 @@ namespace asio = boost::asio;
 namespace http = boost::beast::http;
 using boost::system::error_code;
 using tcp = asio::ip::tcp;
-/// What is awaited says what went wrong instead of throwing it.
+/// Awaited operations return their error instead of throwing it.
 constexpr auto told = asio::as_tuple(asio::use_awaitable);
 
 struct connection;

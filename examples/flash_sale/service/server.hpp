@@ -20,7 +20,7 @@ struct server_options {
     std::size_t threads{200};
 };
 
-/// HTTP on the loopback interface: one thread for all connections, a pool of threads for what they ask.
+/// HTTP on the loopback interface: one thread for all connections, a pool of threads for the answers.
 class server {
 public:
     /// Called on a thread of the pool with the path and query of a GET.

@@ -16,12 +16,12 @@ namespace guard = holdfast::guard;
 using guard::dialect;
 using guard::parameter;
 
-std::array<std::string, 2> schema(dialect which) {
+std::array<std::string, 2> schema(dialect kind) {
     // MariaDB wants to know how long a key can be, and compares text without regard to case.
-    const std::string text = which == dialect::mysql ? "VARBINARY(255)" : "TEXT";
-    const std::string end = which == dialect::mysql    ? ") ENGINE=InnoDB"
-                            : which == dialect::sqlite ? ") WITHOUT ROWID"
-                                                       : ")";
+    const std::string text = kind == dialect::mysql ? "VARBINARY(255)" : "TEXT";
+    const std::string end = kind == dialect::mysql    ? ") ENGINE=InnoDB"
+                            : kind == dialect::sqlite ? ") WITHOUT ROWID"
+                                                      : ")";
     return {"CREATE TABLE IF NOT EXISTS stock (segment " + text +
                 " PRIMARY KEY, units BIGINT NOT NULL, lease_seq BIGINT NOT NULL DEFAULT 0" + end,
             "CREATE TABLE IF NOT EXISTS orders (id " + text + " PRIMARY KEY, request " + text +
@@ -66,7 +66,8 @@ private:
 class transaction {
 public:
     explicit transaction(guard::database& database) : database_{database} {
-        // SQLite would begin as a reader, and refuse to become a writer when somebody else was one.
+        // After a plain BEGIN, SQLite would start as a reader, and refuse to write if somebody else has
+        // written meanwhile.
         database_.run(database_.speaks() == dialect::sqlite ? "BEGIN IMMEDIATE" : "BEGIN", {});
     }
     transaction(const transaction&) = delete;
@@ -86,7 +87,7 @@ private:
         try {
             database_.run("ROLLBACK", {});
         } catch (...) {
-            // The database has done so by itself, or the connection is of no use any more.
+            // The database has rolled back by itself, or the connection is broken.
         }
     }
 
@@ -124,7 +125,7 @@ std::optional<std::int64_t> take_one(guard::database& database, const std::strin
     const std::string take = "UPDATE stock SET units = units - 1 WHERE segment = $1 AND units > 0";
     const std::array<parameter, 1> parameters{parameter::of(key)};
     if (database.speaks() == dialect::mysql) {
-        // Which cannot return what an update wrote.
+        // MariaDB cannot return what an update wrote.
         const bool taken = database.run(take, parameters).changed == 1;
         return taken ? std::optional{read_units(database, key)} : std::nullopt;
     }

@@ -29,9 +29,9 @@ int wait_for_the_writer(void* /*unused*/, int attempts) {
     return 1;
 }
 
-[[noreturn]] void fail(const std::string& file, const char* why) {
+[[noreturn]] void fail(const std::string& file, const char* reason) {
     throw std::system_error{make_error_code(holdfast::errc::store_unavailable),
-                            "cannot use " + file + ": " + why};
+                            "cannot use " + file + ": " + reason};
 }
 
 handle open(const std::string& file) {

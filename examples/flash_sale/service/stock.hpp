@@ -14,13 +14,13 @@ namespace flash_sale {
 
 struct order {
     std::string id;
-    /// Whose wish it fulfils: the same when a buyer asks again because no answer came.
+    /// The id of the buyer's request: the same when the buyer asks again because no answer came.
     std::string request;
 };
 
 enum class verdict : std::uint8_t {
     booked,
-    /// Somebody else was here since; nothing was written.
+    /// Somebody else has written since; nothing was written now.
     refused,
 };
 
@@ -28,8 +28,8 @@ enum class verdict : std::uint8_t {
 /// from the same tables with the same statements; they differ only in what they do around them.
 ///
 /// `book…` sets the number that is left and records the orders, in one step that a crash cannot tear.
-/// The number is the caller's: it looked, it subtracted. That is the way of the tutorials, and what a
-/// lock is needed for.
+/// The caller read the number and subtracted. The tutorials do so, and this is what a lock is needed
+/// for.
 ///
 /// Errors: `std::system_error`. Thread safety: all functions may be called from any thread.
 class stock {
@@ -59,7 +59,7 @@ public:
                                                     const order& taken) = 0;
 
     struct once_booking {
-        enum class result : std::uint8_t { booked, refused, sold_out, already_booked } what{};
+        enum class result : std::uint8_t { booked, refused, sold_out, already_booked } answer{};
         /// The order of this request, whoever booked it.
         std::string order_id;
     };

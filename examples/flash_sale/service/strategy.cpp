@@ -6,8 +6,8 @@
 
 namespace flash_sale {
 
-std::string_view to_string(sale::outcome what) noexcept {
-    switch (what) {
+std::string_view to_string(sale::outcome result) noexcept {
+    switch (result) {
         case sale::outcome::sold:
             return "sold";
         case sale::outcome::sold_out:

@@ -21,12 +21,12 @@ struct sale {
         sold_out,
         /// Nothing was sold to this buyer for a reason that has nothing to do with the goods.
         try_again,
-    } what{outcome::try_again};
+    } result{outcome::try_again};
     std::string order;
     std::int64_t remaining{};
 };
 
-[[nodiscard]] std::string_view to_string(sale::outcome what) noexcept;
+[[nodiscard]] std::string_view to_string(sale::outcome result) noexcept;
 
 /// A way to sell one unit to one buyer.
 /// Errors: `std::system_error`; the buyer may ask again. Thread safety: called from many threads.
@@ -54,21 +54,21 @@ private:
 /// What every strategy has to work with.
 struct shop {
     stock* goods{};
-    /// Where the stock decides by itself; each may be `goods`, or missing.
+    /// Stocks that decide by themselves; each may be `goods`, or missing.
     stock* sql_goods{};
     stock* redis_goods{};
     /// Missing when no such lock store is configured.
     holdfast::client* locks{};
     holdfast::client* quorum{};
     order_numbers* numbers{};
-    /// Of the store that the tutorial's lock lives in.
+    /// The store of the tutorial's lock.
     std::string spin_address;
     /// As many as there are threads: a holder that waits for a connection behind those who ask for the
     /// lock would make the tutorial's lock look worse than it is.
     std::size_t spin_connections{200};
     holdfast::lease_options lease{};
     std::chrono::milliseconds patience{60'000};
-    /// What selling a unit takes besides the stock: a price, a risk check, a reservation elsewhere.
+    /// The work of one sale besides the stock: a price, a risk check, a reservation elsewhere.
     std::chrono::microseconds work{1000};
     std::size_t segments{5};
 
@@ -80,10 +80,11 @@ struct named_strategy {
     std::unique_ptr<strategy> way;
 };
 
-/// All strategies that the shop has what it takes for.
+/// All strategies whose stores the shop has.
 [[nodiscard]] std::vector<named_strategy> make_strategies(const shop& with);
 
-/// Looks, works, writes what it saw minus one: right as long as nobody else does the same meanwhile.
+/// Reads the number, works, writes the number minus one: right as long as nobody else does the same
+/// meanwhile.
 [[nodiscard]] sale look_then_write(const shop& in, const std::string& request);
 /// The same for the holder of a lock, whose token the stock checks.
 [[nodiscard]] sale look_then_write_under(const shop& in, holdfast::fencing_token token,

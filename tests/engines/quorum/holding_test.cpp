@@ -334,6 +334,7 @@ TEST_F(quorum_holding, what_was_lost_and_never_let_go_of_is_forgotten_in_time) {
     for (int other = 0; other < 1100; ++other) {
         auto another = claim;
         another.name = "other " + std::to_string(other);
+        another.ttl = quorum_ttl;
         ASSERT_TRUE(granted(ask(another)));
     }
     ASSERT_TRUE(granted(ask(claim)));

@@ -6,7 +6,7 @@
 
 #include <holdfast/client.hpp>
 #include <holdfast/mutex.hpp>
-#include <quorum/opening.hpp>
+#include <quorum/address.hpp>
 #include <quorum/stage.hpp>
 
 namespace holdfast::testing {

@@ -238,7 +238,7 @@ TEST_F(lock_table_convert,
 /// Too few confirmations make a store give the claim back, and that would be the whole lock.
 TEST_F(lock_table_convert, replicas_confirm_an_acquisition_but_no_conversion) {
     auto asked = shared();
-    asked.how.replicas = holdfast::replica_policy::at_least(1);
+    asked.terms.replicas = holdfast::replica_policy::at_least(1);
     const auto id = acquire(asked);
     const auto first = only<send_acquire>();
     EXPECT_EQ(first.request.replicas, holdfast::replica_policy::at_least(1));
@@ -407,7 +407,7 @@ TEST_F(lock_table_convert, upgrade_granted_after_its_lease_was_released_is_given
 
 TEST_F(lock_table_convert, upgrade_granted_after_its_lease_reached_its_max_hold_is_given_back) {
     auto briefly = shared();
-    briefly.how.max_hold = 5s;
+    briefly.terms.max_hold = 5s;
     const auto id = hold(briefly);
     at(4s);
     convert(id, claim_mode::exclusive);

@@ -9,7 +9,7 @@ using holdfast::release_outcome;
 
 claim at_most(std::chrono::milliseconds max_hold) {
     auto what = exclusive();
-    what.how.max_hold = max_hold;
+    what.terms.max_hold = max_hold;
     return what;
 }
 

@@ -135,16 +135,16 @@ private:
 
     void acquire(client& who) {
         claim what = exclusive(some_name());
-        what.how = dice(4) == 0 ? fixed_terms(120ms) : lease_terms(240ms);
-        what.how.release_timeout = 30ms;
+        what.terms = dice(4) == 0 ? fixed_terms(120ms) : lease_terms(240ms);
+        what.terms.release_timeout = 30ms;
         const auto kind = dice(10);
         if (kind < 2) {
             what.mode = claim_mode::shared;
         } else if (kind == 2) {
-            what = on_terms(what.how, permits(1 + static_cast<std::uint32_t>(dice(2)), 3));
+            what = on_terms(what.terms, permits(1 + static_cast<std::uint32_t>(dice(2)), 3));
         }
         if (dice(10) == 0) {
-            what.how.max_hold = 60ms;
+            what.terms.max_hold = 60ms;
         }
         what.wait = dice(4) != 0;
         if (dice(2) == 0) {

@@ -28,7 +28,7 @@ protected:
              std::optional<std::chrono::milliseconds> granted = {}) {
         auto& one = held[id];
         one.name = std::make_shared<const std::string>("lock" + std::to_string(id));
-        one.how = std::make_shared<const terms>(how);
+        one.terms = std::make_shared<const terms>(how);
         one.owner = owner(static_cast<std::int64_t>(id));
         leases.add(one, id, sent_at, granted.value_or(how.ttl), incomplete);
     }
@@ -102,9 +102,9 @@ TEST_F(renewal_script,
 
     EXPECT_THAT(due(50ms - 1ns), IsEmpty());
     EXPECT_THAT(due(50ms), ElementsAre(1));
-    EXPECT_EQ(answer(1, still_incomplete, 50ms, 51ms).at(0).what, kind::extended);
+    EXPECT_EQ(answer(1, still_incomplete, 50ms, 51ms).at(0).type, kind::extended);
     EXPECT_THAT(due(150ms), ElementsAre(1));
-    EXPECT_EQ(answer(1, renewed(), 150ms, 151ms).at(0).what, kind::extended);
+    EXPECT_EQ(answer(1, renewed(), 150ms, 151ms).at(0).type, kind::extended);
     EXPECT_EQ(leases.wake_at(), at(10s + 150ms));
 }
 
@@ -161,7 +161,7 @@ TEST_F(renewal_script, renewed_lease_is_valid_from_the_moment_the_renewal_was_se
     const auto events = answer(1, renewed(), 10s, 12s);
 
     ASSERT_EQ(events.size(), 1U);
-    EXPECT_EQ(events[0].what, kind::extended);
+    EXPECT_EQ(events[0].type, kind::extended);
     EXPECT_EQ(events[0].id, 1U);
     EXPECT_EQ(events[0].valid_until, at(10s + 29'500ms));
     EXPECT_EQ(held.at(1).valid_until(), at(10s + 29'500ms));
@@ -241,7 +241,7 @@ TEST_F(renewal_script, failed_renewal_is_not_loss) {
     const auto events = answer(1, not_renewed(errc::store_unavailable), 10s, 11s);
 
     ASSERT_EQ(events.size(), 1U);
-    EXPECT_EQ(events[0].what, kind::failed);
+    EXPECT_EQ(events[0].type, kind::failed);
     EXPECT_EQ(events[0].error.code, errc::store_unavailable);
     EXPECT_EQ(held.at(1).valid_until(), at(29'500ms));
 }
@@ -270,7 +270,7 @@ TEST_F(renewal_script, jeopardy_is_reported_once) {
     const auto events = time(19'500ms);
 
     ASSERT_EQ(events.size(), 1U);
-    EXPECT_EQ(events[0].what, kind::jeopardy);
+    EXPECT_EQ(events[0].type, kind::jeopardy);
     EXPECT_THAT(time(19'501ms), IsEmpty());
     EXPECT_THAT(time(29'499ms), IsEmpty());
 }
@@ -294,7 +294,7 @@ TEST_F(renewal_script, jeopardy_is_reported_again_after_a_recovery) {
     const auto events = time(10s + 19'500ms);
 
     ASSERT_EQ(events.size(), 1U);
-    EXPECT_EQ(events[0].what, kind::jeopardy);
+    EXPECT_EQ(events[0].type, kind::jeopardy);
 }
 
 TEST_F(renewal_script, deadline_is_loss_without_any_answer) {
@@ -306,7 +306,7 @@ TEST_F(renewal_script, deadline_is_loss_without_any_answer) {
     const auto events = time(29'500ms);
 
     ASSERT_EQ(events.size(), 1U);
-    EXPECT_EQ(events[0].what, kind::lost);
+    EXPECT_EQ(events[0].type, kind::lost);
     EXPECT_EQ(events[0].error.code, errc::lost);
     EXPECT_EQ(events[0].valid_until, at(29'500ms));
     EXPECT_EQ(leases.size(), 0U);
@@ -319,7 +319,7 @@ TEST_F(renewal_script, lease_whose_deadline_passed_unnoticed_is_lost_rather_than
     const auto events = time(1h);
 
     ASSERT_EQ(events.size(), 1U);
-    EXPECT_EQ(events[0].what, kind::lost);
+    EXPECT_EQ(events[0].type, kind::lost);
     EXPECT_THAT(leases.next_batch(at(1h)).ids, IsEmpty());
 }
 
@@ -332,7 +332,7 @@ TEST_F(renewal_script, answer_after_the_deadline_does_not_revive_a_lease) {
     const auto afterwards = time(29'500ms);
 
     ASSERT_EQ(late.size() + afterwards.size(), 1U);
-    EXPECT_EQ((late.empty() ? afterwards : late)[0].what, kind::lost);
+    EXPECT_EQ((late.empty() ? afterwards : late)[0].type, kind::lost);
     EXPECT_EQ(leases.size(), 0U);
 }
 
@@ -343,7 +343,7 @@ TEST_F(renewal_script, gone_is_loss_for_the_reason_that_the_store_gives) {
     const auto events = answer(1, gone({errc::revoked, "by alice: stuck"}), 10s, 11s);
 
     ASSERT_EQ(events.size(), 1U);
-    EXPECT_EQ(events[0].what, kind::lost);
+    EXPECT_EQ(events[0].type, kind::lost);
     EXPECT_EQ(events[0].error.code, errc::revoked);
     EXPECT_EQ(events[0].error.detail, "by alice: stuck");
     EXPECT_EQ(leases.size(), 0U);
@@ -435,7 +435,7 @@ TEST_F(renewal_script, fixed_lease_is_lost_at_its_deadline) {
     const auto events = time(29'500ms);
 
     ASSERT_EQ(events.size(), 1U);
-    EXPECT_EQ(events[0].what, kind::lost);
+    EXPECT_EQ(events[0].type, kind::lost);
 }
 
 TEST_F(renewal_script, fixed_lease_does_not_go_along_with_a_neighbour) {
@@ -488,7 +488,7 @@ TEST_F(renewal_script, fixed_lease_that_is_gone_is_lost) {
     const auto events = answer(1, gone({errc::revoked, "by alice"}), 4s, 5s);
 
     ASSERT_EQ(events.size(), 1U);
-    EXPECT_EQ(events[0].what, kind::lost);
+    EXPECT_EQ(events[0].type, kind::lost);
     EXPECT_EQ(events[0].error.code, errc::revoked);
 }
 
@@ -547,7 +547,7 @@ TEST_F(renewal_script, gone_in_the_former_mode_is_asked_again_in_the_new_one) {
     EXPECT_EQ(batch.requests[0].mode, claim_mode::shared);
     const auto told = answer(1, gone(), 11s, 12s);
     ASSERT_EQ(told.size(), 1U);
-    EXPECT_EQ(told[0].what, kind::lost);
+    EXPECT_EQ(told[0].type, kind::lost);
 }
 
 }  // namespace

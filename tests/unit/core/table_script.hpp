@@ -14,7 +14,7 @@ namespace script {
 [[nodiscard]] inline holdfast::core::claim exclusive(const std::string& name = "stock") {
     holdfast::core::claim what;
     what.name = name;
-    what.how = lease_terms();
+    what.terms = lease_terms();
     return what;
 }
 
@@ -31,7 +31,7 @@ namespace script {
 
 [[nodiscard]] inline holdfast::core::claim on_terms(const holdfast::core::terms& how,
                                                     holdfast::core::claim what) {
-    what.how = how;
+    what.terms = how;
     return what;
 }
 

@@ -4,7 +4,7 @@
 
 #include <holdfast/engine.hpp>
 
-/// What an engine answered, as assertions that say what was answered instead.
+/// Assertions about the answers of an engine. A failed assertion shows the answer.
 namespace holdfast::testing {
 
 [[nodiscard]] ::testing::AssertionResult granted(const engines::acquire_reply& reply);
@@ -17,12 +17,12 @@ namespace holdfast::testing {
 [[nodiscard]] ::testing::AssertionResult gone(const engines::release_reply& reply);
 [[nodiscard]] ::testing::AssertionResult gone(const engines::revoke_reply& reply);
 
-/// Refused, with this reason.
-[[nodiscard]] ::testing::AssertionResult refused(const engines::acquire_reply& reply, errc why);
-[[nodiscard]] ::testing::AssertionResult refused(const engines::renew_reply& reply, errc why);
-[[nodiscard]] ::testing::AssertionResult refused(const engines::release_reply& reply, errc why);
-[[nodiscard]] ::testing::AssertionResult refused(const engines::inspect_reply& reply, errc why);
-[[nodiscard]] ::testing::AssertionResult refused(const engines::latch_reply& reply, errc why);
+/// The engine refused the request, with this reason.
+[[nodiscard]] ::testing::AssertionResult refused(const engines::acquire_reply& reply, errc reason);
+[[nodiscard]] ::testing::AssertionResult refused(const engines::renew_reply& reply, errc reason);
+[[nodiscard]] ::testing::AssertionResult refused(const engines::release_reply& reply, errc reason);
+[[nodiscard]] ::testing::AssertionResult refused(const engines::inspect_reply& reply, errc reason);
+[[nodiscard]] ::testing::AssertionResult refused(const engines::latch_reply& reply, errc reason);
 
 /// Answered without an error.
 [[nodiscard]] ::testing::AssertionResult answered(const engines::inspect_reply& reply);

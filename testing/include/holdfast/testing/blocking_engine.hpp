@@ -11,8 +11,8 @@ namespace holdfast::testing {
 
 /// An engine whose calls wait for their answer.
 ///
-/// A call that is not answered within its deadline (and a generous grace), or that is answered twice,
-/// fails the running test; the caller then gets `errc::outcome_unknown` and the test goes on.
+/// If a call is not answered by its deadline (and a generous grace), or is answered twice, the running
+/// test fails. The caller then gets `errc::outcome_unknown`, and the test goes on.
 /// Thread safety: as the engine's.
 class blocking_engine {
 public:

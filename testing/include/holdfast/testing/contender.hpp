@@ -15,7 +15,7 @@ namespace holdfast::testing {
 /// A ttl that does not run out while a test runs.
 inline constexpr std::chrono::seconds long_ttl{60};
 
-/// What a contender asks for. Left alone: the exclusive lock, for as long as the test may need it.
+/// A contender's request. The defaults ask for the exclusive lock, for as long as the test may need it.
 struct claim_terms {
     claim_mode mode{claim_mode::exclusive};
     std::chrono::milliseconds ttl{long_ttl};
@@ -23,7 +23,7 @@ struct claim_terms {
     std::uint32_t limit{0};
     std::uint32_t token_count{1};
     fencing_token token_floor{};
-    /// Left alone: the contender's own.
+    /// Empty: the contender's own owner.
     std::optional<owner_id> as{};
     bool converts{};
 };
@@ -43,23 +43,23 @@ struct release_terms {
 /// A participant of a test: a client with an engine of its own, as another process would have it.
 class contender {
 public:
-    /// `locks`: what its exclusive claims belong to. Shared ones belong to a shared mutex, permits to a
-    /// semaphore.
+    /// `locks` is the kind of lock that exclusive claims belong to. Shared claims belong to a shared
+    /// mutex, permits to a semaphore.
     contender(const std::string& address, const std::string& label, lock_kind locks = lock_kind::mutex);
 
     [[nodiscard]] blocking_engine& store() noexcept { return store_; }
     [[nodiscard]] const engines::client_identity& identity() const noexcept { return identity_; }
-    /// The acquisition that calls belong to unless they say otherwise.
+    /// The owner of all calls that name no other owner.
     [[nodiscard]] owner_id owner() const noexcept { return owner_; }
-    /// A new acquisition of the same client, as its calls have it from now on.
+    /// Makes a new owner of the same client. Later calls use this owner.
     owner_id become_fresh_owner() noexcept;
-    /// A new acquisition of the same client, for terms that name it.
+    /// A new owner of the same client, for terms that name it.
     [[nodiscard]] owner_id another_owner() noexcept;
 
     engines::acquire_reply acquire(const std::string& name, const claim_terms& terms = {});
     engines::renew_reply renew(const std::string& name, const renewal_terms& terms = {});
     engines::release_reply release(const std::string& name, const release_terms& terms = {});
-    engines::revoke_reply revoke(const std::string& name, const owner_id& whose, fencing_token token,
+    engines::revoke_reply revoke(const std::string& name, const owner_id& owner, fencing_token token,
                                  const std::string& reason = "contract test");
     lock_info inspect(const std::string& name);
     /// The first page of what is under `prefix`.
@@ -70,9 +70,10 @@ public:
                                    std::chrono::milliseconds lifetime = long_ttl);
     engines::latch_reply count_down(const std::string& name, std::uint32_t by = 1);
 
-    /// Acquires, and fails the test if that is not granted. The first token.
+    /// Acquires the lock, and fails the test if the lock is not granted. Returns the first token.
     fencing_token hold(const std::string& name, const claim_terms& terms = {});
-    /// Asks until it is granted. When that was; empty, and a failed test, if it never was.
+    /// Asks until the lock is granted, and returns the time of the grant. Empty if the lock is never
+    /// granted: the test fails then.
     std::optional<clock::time_point> acquire_eventually(const std::string& name,
                                                         const claim_terms& terms = {});
     /// Watches, and waits until hints would arrive.

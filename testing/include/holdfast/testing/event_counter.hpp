@@ -7,7 +7,7 @@
 
 namespace holdfast::testing {
 
-/// Counts events that other threads report, and waits for them: made for the hints of `engine::watch`.
+/// Counts events that other threads report, such as the hints of `engine::watch`, and waits for them.
 ///
 /// Thread safety: all functions may be called from any thread. A callback may outlive its counter.
 class event_counter {

@@ -5,8 +5,8 @@
 
 namespace holdfast::testing {
 
-/// How long a test waits for something that must happen, before it calls it a failure. Far beyond what
-/// a loaded machine needs: it is only ever waited for when a test is about to fail.
+/// How long a test waits for something that must happen before the test fails. Far longer than a loaded
+/// machine needs: only a failing test waits so long.
 inline constexpr std::chrono::seconds patience{20};
 
 /// Asks `condition` again and again until it holds, or until `limit` has passed.

@@ -20,7 +20,7 @@ enum class call_kind : std::uint8_t {
     examine,
 };
 
-/// The script of what goes wrong between a client and its store: see `fault_engine`.
+/// The script of the faults between a client and its store: see `fault_engine`.
 ///
 /// A call first meets the state of the connection (`cut_off`, `go_silent`), then the first fault that
 /// was scripted for its kind and is not used up, and otherwise goes through. Faults scripted later for
@@ -36,17 +36,17 @@ public:
     ~fault_plan();
 
     /// The store never sees these calls; they end at once with `error`.
-    void fail_next(call_kind what, std::size_t count, failure error);
+    void fail_next(call_kind kind, std::size_t count, failure error);
     /// The store performs these calls, but their answers are lost: `errc::outcome_unknown`, at once.
-    void lose_replies_of_next(call_kind what, std::size_t count = 1);
+    void lose_replies_of_next(call_kind kind, std::size_t count = 1);
     /// The store performs these calls at once; their answers are kept until `let_go`.
-    void delay_replies_of_next(call_kind what, std::size_t count = 1);
+    void delay_replies_of_next(call_kind kind, std::size_t count = 1);
     /// These calls are kept from the store until `let_go`, however late that is.
-    void delay_next(call_kind what, std::size_t count = 1);
+    void delay_next(call_kind kind, std::size_t count = 1);
 
-    /// Delivers what is kept, in the order it was kept. A call that met its deadline meanwhile has
-    /// ended with `errc::outcome_unknown`, as over a real network; if it was kept from the store, it
-    /// gets there now all the same.
+    /// Delivers all that is kept, in its order. A call whose deadline has passed meanwhile has ended
+    /// with `errc::outcome_unknown`, as over a real network. If its request was kept from the store,
+    /// the store gets the request now all the same.
     void let_go();
     /// How many calls or answers are kept.
     [[nodiscard]] std::size_t held() const;
@@ -72,9 +72,9 @@ public:
     void keep_callers();
 
     /// How many calls of this kind were made, whatever became of them.
-    [[nodiscard]] std::size_t calls(call_kind what) const;
+    [[nodiscard]] std::size_t calls(call_kind kind) const;
     /// False when fewer than `count` were made by then.
-    [[nodiscard]] bool wait_for_calls(call_kind what, std::size_t count,
+    [[nodiscard]] bool wait_for_calls(call_kind kind, std::size_t count,
                                       std::chrono::milliseconds limit) const;
 
     /// For `fault_engine`.

@@ -9,8 +9,8 @@
 
 namespace holdfast::testing {
 
-/// An engine that passes everything on to another one, and offers what that one offers. A test derives
-/// from it, and overrides what shall be different.
+/// An engine that passes all calls on to another engine, and offers the same abilities. A test derives
+/// from this class, and overrides the calls that shall differ.
 class forwarding_engine : public engines::engine {
 public:
     explicit forwarding_engine(std::unique_ptr<engines::engine> inner) : inner_{std::move(inner)} {}
@@ -22,17 +22,17 @@ public:
     [[nodiscard]] const std::string& address() const noexcept override { return inner_->address(); }
     [[nodiscard]] std::string store_identity() const override { return inner_->store_identity(); }
     void attach(engines::client_callbacks callbacks) override { inner_->attach(std::move(callbacks)); }
-    void acquire(engines::acquire_request request, engines::call how,
+    void acquire(engines::acquire_request request, engines::call terms,
                  engines::completion<engines::acquire_reply> done) override {
-        inner_->acquire(std::move(request), how, std::move(done));
+        inner_->acquire(std::move(request), terms, std::move(done));
     }
-    void renew(std::vector<engines::renew_request> batch, engines::call how,
+    void renew(std::vector<engines::renew_request> batch, engines::call terms,
                engines::completion<std::vector<engines::renew_reply>> done) override {
-        inner_->renew(std::move(batch), how, std::move(done));
+        inner_->renew(std::move(batch), terms, std::move(done));
     }
-    void release(engines::release_request request, engines::call how,
+    void release(engines::release_request request, engines::call terms,
                  engines::completion<engines::release_reply> done) override {
-        inner_->release(std::move(request), how, std::move(done));
+        inner_->release(std::move(request), terms, std::move(done));
     }
 
 protected:

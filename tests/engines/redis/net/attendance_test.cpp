@@ -1,5 +1,5 @@
 #include <redis/net/subscriber.hpp>
-#include <runtime/parking.hpp>
+#include <threading/parking.hpp>
 
 #include <atomic>
 #include <thread>
@@ -36,8 +36,8 @@ public:
     }
 
 private:
-    detail::parking_spot spot_;
-    detail::doorbell bell_;
+    threading::parking_spot spot_;
+    threading::bell bell_;
     std::atomic<std::thread::id> id_{};
     std::atomic<bool> left_{};
     std::jthread thread_;

@@ -21,7 +21,7 @@ protected:
     void ask(int count = 1) {
         for (int i = 0; i < count; ++i) {
             auto& one = asked_.emplace_back();
-            one.what = ping;
+            one.encode = ping;
             one.deadline = now_ + 1s;
             ASSERT_TRUE(link_.append(one));
         }
@@ -75,7 +75,7 @@ TEST_F(collecting, whoever_gives_up_does_not_count) {
     write();
     ask(3);
     request late;
-    late.what = ping;
+    late.encode = ping;
     ASSERT_TRUE(link_.append(late));
     ASSERT_TRUE(due());
     EXPECT_EQ(link_.abandon(late), link::reach::unsent);

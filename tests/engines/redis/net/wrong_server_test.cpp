@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include <redis/net/descriptor.hpp>
+#include <common/net/descriptor.hpp>
 #include <support/redis_servers.hpp>
 
 #include <netinet/in.h>
@@ -49,13 +49,13 @@ public:
 
 private:
     void serve(const std::stop_token& stop) {
-        std::vector<descriptor> silent;
+        std::vector<net::descriptor> silent;
         while (!stop.stop_requested()) {
             ::pollfd watched{.fd = listening_.get(), .events = POLLIN, .revents = 0};
             if (::poll(&watched, 1, 10) <= 0) {
                 continue;
             }
-            descriptor guest{::accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC)};
+            net::descriptor guest{::accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC)};
             say(guest, greeting_);
             std::array<char, 4096> heard{};
             if (ending_ == end::hangs_up || !answer_.empty()) {
@@ -67,7 +67,7 @@ private:
             }
         }
     }
-    static void say(const descriptor& guest, const std::string& words) {
+    static void say(const net::descriptor& guest, const std::string& words) {
         static_cast<void>(::send(guest.get(), words.data(), words.size(), MSG_NOSIGNAL));
     }
 
@@ -75,7 +75,7 @@ private:
     const std::string answer_;
     const end ending_;
     const std::uint16_t port_{free_port()};
-    descriptor listening_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    net::descriptor listening_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
     std::jthread thread_;
 };
 

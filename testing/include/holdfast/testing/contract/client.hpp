@@ -22,9 +22,9 @@ template <class Store>
 class client_contract : public engine_contract<Store> {
 protected:
     /// Whether making a mutex on these terms throws `invalid_argument`.
-    [[nodiscard]] static bool refuses(client& where, const lease_options& options) {
+    [[nodiscard]] static bool refuses(client& opened, const lease_options& options) {
         try {
-            mutex impossible{where, "stock", options};
+            mutex impossible{opened, "stock", options};
             return false;
         } catch (const std::system_error& error) {
             return error.code() == errc::invalid_argument;
@@ -32,8 +32,8 @@ protected:
     }
 
     /// Waits until somebody is heard to wait for `name`; at once where the store cannot tell.
-    static void wait_for_a_waiter(client& where, const std::string& name) {
-        EXPECT_TRUE(eventually([&] { return somebody_waits(where, name); }));
+    static void wait_for_a_waiter(client& opened, const std::string& name) {
+        EXPECT_TRUE(eventually([&] { return somebody_waits(opened, name); }));
     }
 };
 TYPED_TEST_SUITE_P(client_contract);
@@ -70,29 +70,29 @@ TYPED_TEST_P(client_contract, a_lease_excludes_another_client_until_it_is_releas
     const auto name = this->unique("stock");
     client first{this->address()};
     client second{this->address()};
-    mutex mine{first, name};
-    mutex yours{second, name};
+    mutex first_lock{first, name};
+    mutex second_lock{second, name};
 
-    auto held = mine.try_acquire();
+    auto held = first_lock.try_acquire();
     ASSERT_TRUE(held);
     EXPECT_TRUE(*held);
     EXPECT_EQ(held->name(), name);
-    EXPECT_FALSE(yours.try_acquire());
+    EXPECT_FALSE(second_lock.try_acquire());
     EXPECT_EQ(held->release(), release_outcome::released);
-    EXPECT_TRUE(yours.try_acquire());
+    EXPECT_TRUE(second_lock.try_acquire());
 }
 
 TYPED_TEST_P(client_contract, a_lease_is_released_at_the_end_of_its_scope) {
     const auto name = this->unique("stock");
     client first{this->address()};
     client second{this->address()};
-    mutex mine{first, name};
-    mutex yours{second, name};
+    mutex first_lock{first, name};
+    mutex second_lock{second, name};
     {
-        const auto held = mine.acquire();
-        EXPECT_FALSE(yours.try_acquire());
+        const auto held = first_lock.acquire();
+        EXPECT_FALSE(second_lock.try_acquire());
     }
-    EXPECT_TRUE(yours.try_acquire());
+    EXPECT_TRUE(second_lock.try_acquire());
 }
 
 TYPED_TEST_P(client_contract, later_leases_have_larger_tokens_whoever_takes_them) {
@@ -103,11 +103,11 @@ TYPED_TEST_P(client_contract, later_leases_have_larger_tokens_whoever_takes_them
         EXPECT_EQ((mutex{first, name}.acquire().token()), fencing_token{});
         return;
     }
-    mutex mine{first, name};
-    mutex yours{second, name};
+    mutex first_lock{first, name};
+    mutex second_lock{second, name};
     fencing_token last{};
     for (int round = 0; round < 20; ++round) {
-        const auto held = (round % 3 == 0 ? yours : mine).acquire();
+        const auto held = (round % 3 == 0 ? second_lock : first_lock).acquire();
         ASSERT_GT(held.token(), last) << "in round " << round;
         last = held.token();
     }
@@ -117,10 +117,10 @@ TYPED_TEST_P(client_contract, a_waiter_in_another_client_is_woken_within_the_bou
     const auto name = this->unique("stock");
     client first{this->address()};
     client second{this->address()};
-    mutex mine{first, name};
-    mutex yours{second, name};
-    auto held = mine.acquire();
-    auto woken = std::async(std::launch::async, [&] { return yours.acquire().token(); });
+    mutex first_lock{first, name};
+    mutex second_lock{second, name};
+    auto held = first_lock.acquire();
+    auto woken = std::async(std::launch::async, [&] { return second_lock.acquire().token(); });
     this->wait_for_a_waiter(first, name);
     ASSERT_EQ(held.release(), release_outcome::released);
     EXPECT_EQ(woken.wait_for(this->wake_bound), std::future_status::ready);
@@ -130,11 +130,11 @@ TYPED_TEST_P(client_contract, a_timed_wait_ends_without_the_lock_and_not_before_
     const auto name = this->unique("stock");
     client first{this->address()};
     client second{this->address()};
-    mutex mine{first, name};
-    mutex yours{second, name};
-    const auto held = mine.acquire();
+    mutex first_lock{first, name};
+    mutex second_lock{second, name};
+    const auto held = first_lock.acquire();
     const auto started_at = clock::now();
-    EXPECT_FALSE(yours.try_acquire_for(this->short_ttl));
+    EXPECT_FALSE(second_lock.try_acquire_for(this->short_ttl));
     EXPECT_GE(clock::now() - started_at, this->short_ttl);
 }
 
@@ -145,12 +145,13 @@ TYPED_TEST_P(client_contract, a_cancelled_waiter_leaves_nothing_behind) {
         return;
     }
     client second{this->address()};
-    mutex mine{first, name};
-    mutex yours{second, name};
-    auto held = mine.acquire();
+    mutex first_lock{first, name};
+    mutex second_lock{second, name};
+    auto held = first_lock.acquire();
     std::stop_source stop;
-    auto waiting = std::async(
-        std::launch::async, [&] { return yours.acquire_unless_stopped(stop.get_token()).has_value(); });
+    auto waiting = std::async(std::launch::async, [&] {
+        return second_lock.acquire_unless_stopped(stop.get_token()).has_value();
+    });
     this->wait_for_a_waiter(first, name);
 
     stop.request_stop();
@@ -161,7 +162,7 @@ TYPED_TEST_P(client_contract, a_cancelled_waiter_leaves_nothing_behind) {
 
     ASSERT_EQ(held.release(), release_outcome::released);
     EXPECT_TRUE(first.inspect(name).holders.empty());
-    EXPECT_TRUE(mine.try_acquire());
+    EXPECT_TRUE(first_lock.try_acquire());
 }
 
 TYPED_TEST_P(client_contract,
@@ -173,13 +174,13 @@ TYPED_TEST_P(client_contract,
         return;
     }
     client second{this->address()};
-    mutex mine{first, name};
-    mutex yours{second, name};
+    mutex first_lock{first, name};
+    mutex second_lock{second, name};
     for (int round = 0; round < rounds; ++round) {
-        auto held = mine.acquire();
+        auto held = first_lock.acquire();
         std::stop_source stop;
-        auto waiting = std::async(std::launch::async,
-                                  [&] { yours.acquire_unless_stopped(stop.get_token()).reset(); });
+        auto waiting = std::async(
+            std::launch::async, [&] { second_lock.acquire_unless_stopped(stop.get_token()).reset(); });
         std::jthread canceller{[&] { stop.request_stop(); }};
         held.release();
         ASSERT_EQ(waiting.wait_for(patience), std::future_status::ready);
@@ -192,24 +193,24 @@ TYPED_TEST_P(client_contract, a_lease_is_renewed_while_it_is_held) {
     const auto name = this->unique("stock");
     client first{this->address()};
     client second{this->address()};
-    mutex mine{first, name, {.ttl = 4 * this->short_ttl}};
-    mutex yours{second, name};
-    const auto held = mine.acquire();
+    mutex first_lock{first, name, {.ttl = 4 * this->short_ttl}};
+    mutex second_lock{second, name};
+    const auto held = first_lock.acquire();
     const auto first_deadline = held.valid_until();
     EXPECT_TRUE(eventually([&] { return held.valid_until() > first_deadline; }));
     ASSERT_TRUE(eventually([&] { return clock::now() > first_deadline; }));
     // On a machine that stalls the lease may be lost, but then it says so.
-    EXPECT_TRUE(!held || !yours.try_acquire());
+    EXPECT_TRUE(!held || !second_lock.try_acquire());
 }
 
 TYPED_TEST_P(client_contract, a_lease_without_renewal_is_lost_before_another_client_gets_the_lock) {
     const auto name = this->unique("stock");
     client first{this->address()};
     client second{this->address()};
-    mutex mine{first, name, {.ttl = this->short_ttl, .renewal = renewal_mode::none}};
-    mutex yours{second, name};
-    auto held = mine.acquire();
-    const auto taken = yours.try_acquire_for(patience);
+    mutex first_lock{first, name, {.ttl = this->short_ttl, .renewal = renewal_mode::none}};
+    mutex second_lock{second, name};
+    auto held = first_lock.acquire();
+    const auto taken = second_lock.try_acquire_for(patience);
     ASSERT_TRUE(taken);
     EXPECT_FALSE(held);
     EXPECT_TRUE(held.lost().stop_requested());
@@ -225,8 +226,8 @@ TYPED_TEST_P(client_contract, a_revoked_lease_learns_of_it) {
         return;
     }
     client second{this->address()};
-    mutex mine{first, name, {.ttl = 4 * this->short_ttl}};
-    auto held = mine.acquire();
+    mutex first_lock{first, name, {.ttl = 4 * this->short_ttl}};
+    auto held = first_lock.acquire();
     const auto holders = second.inspect(name).holders;
     ASSERT_EQ(holders.size(), 1U);
     EXPECT_FALSE(second.revoke(name, holders[0].owner, {holders[0].token.value + 1000}, "mistaken"));
@@ -240,27 +241,27 @@ TYPED_TEST_P(client_contract, a_lock_given_up_with_a_delay_stays_taken_for_it) {
     const auto name = this->unique("nightly");
     client first{this->address()};
     client second{this->address()};
-    mutex mine{first, name};
-    mutex yours{second, name};
-    auto held = mine.acquire();
+    mutex first_lock{first, name};
+    mutex second_lock{second, name};
+    auto held = first_lock.acquire();
     const auto asked_at = clock::now();
     ASSERT_EQ(held.release_after(this->short_ttl), release_outcome::released);
-    EXPECT_TRUE(yours.try_acquire_for(patience));
+    EXPECT_TRUE(second_lock.try_acquire_for(patience));
     this->expect_not_before(this->short_ttl, asked_at, clock::now());
 }
 
 TYPED_TEST_P(client_contract, a_client_that_ends_gives_everything_back) {
     const auto name = this->unique("stock");
     client second{this->address()};
-    mutex yours{second, name};
+    mutex second_lock{second, name};
     std::optional<lease> held;
     {
         client first{this->address()};
-        mutex mine{first, name};
-        held = mine.acquire();
+        mutex first_lock{first, name};
+        held = first_lock.acquire();
     }
     EXPECT_FALSE(*held);
-    EXPECT_TRUE(yours.try_acquire());
+    EXPECT_TRUE(second_lock.try_acquire());
 }
 
 TYPED_TEST_P(client_contract, a_shutdown_ends_all_waiting_and_leaves_nothing_behind) {
@@ -270,12 +271,12 @@ TYPED_TEST_P(client_contract, a_shutdown_ends_all_waiting_and_leaves_nothing_beh
         return;
     }
     client second{this->address()};
-    mutex mine{first, name};
-    mutex yours{second, name};
-    const auto held = mine.acquire();
+    mutex first_lock{first, name};
+    mutex second_lock{second, name};
+    const auto held = first_lock.acquire();
     auto waiting = std::async(std::launch::async, [&] {
         try {
-            static_cast<void>(yours.acquire());
+            static_cast<void>(second_lock.acquire());
             return std::error_code{};
         } catch (const std::system_error& error) {
             return error.code();
@@ -313,11 +314,12 @@ TYPED_TEST_P(client_contract, the_shortest_ttl_the_engine_promises_can_be_used) 
     const auto name = this->unique("stock");
     client first{this->address()};
     client second{this->address()};
-    mutex mine{first, name, {.ttl = first.promises().minimum_ttl, .renewal = renewal_mode::none}};
-    mutex yours{second, name};
+    mutex first_lock{first, name, {.ttl = first.promises().minimum_ttl, .renewal = renewal_mode::none}};
+    mutex second_lock{second, name};
     // A grant whose answer comes too late to be of use is no success; the next one may be.
-    EXPECT_TRUE(eventually([&] { return mine.try_acquire_for(std::chrono::seconds{1}).has_value(); }));
-    EXPECT_TRUE(yours.try_acquire_for(patience));
+    EXPECT_TRUE(
+        eventually([&] { return first_lock.try_acquire_for(std::chrono::seconds{1}).has_value(); }));
+    EXPECT_TRUE(second_lock.try_acquire_for(patience));
 }
 
 /// A store that answers is no reason to throw, however short the wait. One that took longer than it has
@@ -360,8 +362,8 @@ TYPED_TEST_P(client_contract, locks_are_listed_with_the_label_of_their_client) {
         return;
     }
     client second{this->address()};
-    mutex mine{first, name};
-    const auto held = mine.acquire();
+    mutex first_lock{first, name};
+    const auto held = first_lock.acquire();
     const auto page = second.list(name);
     ASSERT_EQ(page.locks.size(), 1U);
     ASSERT_EQ(page.locks[0].holders.size(), 1U);

@@ -29,9 +29,9 @@ concept contract_store = std::default_initializable<Store> && requires(Store sto
 };
 
 /// Whether somebody is heard to wait for `name`; true where the store cannot tell.
-[[nodiscard]] inline bool somebody_waits(client& where, const std::string& name) {
+[[nodiscard]] inline bool somebody_waits(client& opened, const std::string& name) {
     try {
-        return where.inspect(name).waiters.value_or(1) >= 1;
+        return opened.inspect(name).waiters.value_or(1) >= 1;
     } catch (const std::system_error& error) {
         if (error.code() == errc::guarantee_not_met) {
             return true;

@@ -42,21 +42,21 @@ TYPED_TEST_P(lock_type_contract, the_standards_lock_guards_work) {
     const auto name = this->unique("stock");
     client first{this->address()};
     client second{this->address()};
-    holdfast::mutex mine{first, name};
-    holdfast::mutex yours{second, name};
+    holdfast::mutex first_lock{first, name};
+    holdfast::mutex second_lock{second, name};
     {
-        const std::scoped_lock guard{mine};
-        EXPECT_FALSE(yours.try_lock());
-        std::unique_lock waiting{yours, std::defer_lock};
+        const std::scoped_lock guard{first_lock};
+        EXPECT_FALSE(second_lock.try_lock());
+        std::unique_lock waiting{second_lock, std::defer_lock};
         EXPECT_FALSE(waiting.try_lock_for(this->short_ttl));
         EXPECT_FALSE(waiting.try_lock_until(std::chrono::steady_clock::now() + this->short_ttl));
         EXPECT_FALSE(waiting.owns_lock());
     }
-    std::unique_lock guard{yours, patience};
+    std::unique_lock guard{second_lock, patience};
     EXPECT_TRUE(guard.owns_lock());
     guard.unlock();
-    EXPECT_TRUE(mine.try_lock());
-    mine.unlock();
+    EXPECT_TRUE(first_lock.try_lock());
+    first_lock.unlock();
 }
 
 TYPED_TEST_P(lock_type_contract, two_mutexes_are_locked_together_without_deadlock) {
@@ -66,9 +66,9 @@ TYPED_TEST_P(lock_type_contract, two_mutexes_are_locked_together_without_deadloc
     client first{this->address()};
     client second{this->address()};
     int transfers = 0;
-    const auto transfer = [&](client& where, const std::string& from, const std::string& to) {
-        holdfast::mutex source{where, from};
-        holdfast::mutex target{where, to};
+    const auto transfer = [&](client& opened, const std::string& from, const std::string& to) {
+        holdfast::mutex source{opened, from};
+        holdfast::mutex target{opened, to};
         for (int round = 0; round < rounds; ++round) {
             const std::scoped_lock guard{source, target};
             ++transfers;
@@ -99,38 +99,38 @@ TYPED_TEST_P(lock_type_contract, a_recursive_mutex_is_entered_again_by_its_threa
     const auto name = this->unique("stock");
     client first{this->address()};
     client second{this->address()};
-    recursive_mutex mine{first, name};
-    holdfast::mutex yours{second, name};
-    const std::scoped_lock outer{mine};
+    recursive_mutex first_lock{first, name};
+    holdfast::mutex second_lock{second, name};
+    const std::scoped_lock outer{first_lock};
     {
-        const std::scoped_lock inner{mine};
-        EXPECT_EQ(mine.depth(), 2U);
-        EXPECT_FALSE(yours.try_lock());
-        std::jthread{[&] { EXPECT_FALSE(mine.try_lock()); }}.join();
+        const std::scoped_lock inner{first_lock};
+        EXPECT_EQ(first_lock.depth(), 2U);
+        EXPECT_FALSE(second_lock.try_lock());
+        std::jthread{[&] { EXPECT_FALSE(first_lock.try_lock()); }}.join();
     }
-    EXPECT_EQ(mine.depth(), 1U);
-    EXPECT_FALSE(yours.try_lock());
+    EXPECT_EQ(first_lock.depth(), 1U);
+    EXPECT_FALSE(second_lock.try_lock());
 }
 
 TYPED_TEST_P(lock_type_contract, a_shared_mutex_lets_readers_in_together_and_writers_alone) {
     const auto name = this->unique("stock");
     client first{this->address()};
     client second{this->address()};
-    holdfast::shared_mutex mine{first, name};
-    holdfast::shared_mutex yours{second, name};
+    holdfast::shared_mutex first_lock{first, name};
+    holdfast::shared_mutex second_lock{second, name};
     if (!first.promises().shared) {
-        EXPECT_EQ(this->thrown_by([&] { mine.lock_shared(); }), errc::guarantee_not_met);
+        EXPECT_EQ(this->thrown_by([&] { first_lock.lock_shared(); }), errc::guarantee_not_met);
         return;
     }
     {
-        const std::shared_lock reader{mine};
-        const std::shared_lock another{yours, std::try_to_lock};
+        const std::shared_lock reader{first_lock};
+        const std::shared_lock another{second_lock, std::try_to_lock};
         EXPECT_TRUE(another.owns_lock());
-        EXPECT_FALSE(yours.try_lock());
+        EXPECT_FALSE(second_lock.try_lock());
     }
-    const std::unique_lock writer{yours, std::try_to_lock};
+    const std::unique_lock writer{second_lock, std::try_to_lock};
     EXPECT_TRUE(writer.owns_lock());
-    EXPECT_FALSE(mine.try_lock_shared());
+    EXPECT_FALSE(first_lock.try_lock_shared());
 }
 
 TYPED_TEST_P(lock_type_contract, a_shared_mutex_is_downgraded_and_upgraded) {
@@ -140,19 +140,19 @@ TYPED_TEST_P(lock_type_contract, a_shared_mutex_is_downgraded_and_upgraded) {
     if (!first.promises().shared) {
         return;  // refused: see the test before
     }
-    holdfast::shared_mutex mine{first, name};
-    holdfast::shared_mutex yours{second, name};
-    auto writing = mine.acquire();
+    holdfast::shared_mutex first_lock{first, name};
+    holdfast::shared_mutex second_lock{second, name};
+    auto writing = first_lock.acquire();
     auto reading = writing.downgrade();
-    EXPECT_TRUE(yours.try_lock_shared());
+    EXPECT_TRUE(second_lock.try_lock_shared());
     EXPECT_FALSE(reading.try_upgrade());
-    yours.unlock_shared();
+    second_lock.unlock_shared();
     auto writing_again = reading.try_upgrade();
     ASSERT_TRUE(writing_again);
-    EXPECT_FALSE(yours.try_lock_shared());
+    EXPECT_FALSE(second_lock.try_lock_shared());
     writing_again->release();
-    EXPECT_TRUE(yours.try_lock());
-    yours.unlock();
+    EXPECT_TRUE(second_lock.try_lock());
+    second_lock.unlock();
 }
 
 /// The store made the change, and the client does not know.
@@ -160,15 +160,15 @@ TYPED_TEST_P(lock_type_contract, after_a_lost_answer_to_a_change_of_modes_a_rele
     const auto name = this->unique("stock");
     const auto plan = std::make_shared<fault_plan>();
     const auto identity = engines::make_identity();
-    client mine{std::make_unique<fault_engine>(engines::open(this->address(), identity), plan),
-                identity};
-    client yours{this->address()};
-    if (!mine.promises().shared) {
+    client observed{std::make_unique<fault_engine>(engines::open(this->address(), identity), plan),
+                    identity};
+    client other{this->address()};
+    if (!observed.promises().shared) {
         return;
     }
-    holdfast::shared_mutex stock{mine, name};
+    holdfast::shared_mutex stock{observed, name};
     const auto is_free = [&] {
-        return holdfast::shared_mutex{yours, name}.try_acquire_for(this->wake_bound).has_value();
+        return holdfast::shared_mutex{other, name}.try_acquire_for(this->wake_bound).has_value();
     };
     auto reading = stock.acquire_shared();
     plan->lose_replies_of_next(call_kind::acquire);
@@ -194,10 +194,10 @@ TYPED_TEST_P(lock_type_contract, a_waiting_writer_is_woken_by_the_last_reader) {
     if (!first.promises().shared) {
         return;  // refused: see the test before
     }
-    holdfast::shared_mutex mine{first, name};
-    holdfast::shared_mutex yours{second, name};
-    auto reader = mine.acquire_shared();
-    auto writer = std::async(std::launch::async, [&] { return yours.acquire().token(); });
+    holdfast::shared_mutex first_lock{first, name};
+    holdfast::shared_mutex second_lock{second, name};
+    auto reader = first_lock.acquire_shared();
+    auto writer = std::async(std::launch::async, [&] { return second_lock.acquire().token(); });
     EXPECT_TRUE(eventually([&] { return somebody_waits(first, name); }));
     reader.release();
     EXPECT_EQ(writer.wait_for(this->wake_bound), std::future_status::ready);
@@ -285,18 +285,18 @@ TYPED_TEST_P(lock_type_contract, a_latch_holds_waiters_of_all_clients_until_it_o
                   errc::guarantee_not_met);
         return;
     }
-    holdfast::latch mine{first, name};
-    holdfast::latch yours{second, name};
-    ASSERT_TRUE(mine.try_set(2));
-    EXPECT_FALSE(yours.try_set(5));
-    EXPECT_FALSE(yours.wait_for(this->short_ttl));
-    auto waiting = std::async(std::launch::async, [&] { return yours.wait_for(patience); });
-    mine.count_down();
-    EXPECT_EQ(yours.count(), 1U);
-    yours.count_down();
+    holdfast::latch first_latch{first, name};
+    holdfast::latch second_latch{second, name};
+    ASSERT_TRUE(first_latch.try_set(2));
+    EXPECT_FALSE(second_latch.try_set(5));
+    EXPECT_FALSE(second_latch.wait_for(this->short_ttl));
+    auto waiting = std::async(std::launch::async, [&] { return second_latch.wait_for(patience); });
+    first_latch.count_down();
+    EXPECT_EQ(second_latch.count(), 1U);
+    second_latch.count_down();
     EXPECT_EQ(waiting.wait_for(this->wake_bound), std::future_status::ready);
     EXPECT_TRUE(waiting.get());
-    EXPECT_TRUE(mine.try_wait());
+    EXPECT_TRUE(first_latch.try_wait());
 }
 
 REGISTER_TYPED_TEST_SUITE_P(

@@ -156,16 +156,16 @@ TYPED_TEST_P(exclusion_contract, never_two_holders_whatever_the_threads_do) {
     std::atomic<int> intrusions{0};
     std::atomic<int> grants{0};
 
-    const auto take_turns = [&](contender& who, owner_id owner) {
+    const auto take_turns = [&](contender& asker, owner_id owner) {
         for (int turn = 0; turn < grants_per_thread; ++turn) {
-            if (!who.acquire_eventually(name, {.as = owner})) {
+            if (!asker.acquire_eventually(name, {.as = owner})) {
                 return;
             }
             intrusions += inside.fetch_add(1);
             ++grants;
             std::this_thread::yield();
             --inside;
-            EXPECT_TRUE(released(who.release(name, {.as = owner})));
+            EXPECT_TRUE(released(asker.release(name, {.as = owner})));
         }
     };
     {

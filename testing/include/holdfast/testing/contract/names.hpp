@@ -228,11 +228,11 @@ TYPED_TEST_P(name_contract, awkward_names_exclude_between_clients) {
     auto anybody = this->join("anybody");
     for (const auto& name : this->usable_names(anybody)) {
         SCOPED_TRACE(this->quoted(name));
-        mutex mine{first, name};
-        mutex yours{second, name};
-        const auto held = mine.try_acquire();
+        mutex first_lock{first, name};
+        mutex second_lock{second, name};
+        const auto held = first_lock.try_acquire();
         EXPECT_TRUE(held.has_value());
-        EXPECT_FALSE(yours.try_acquire().has_value());
+        EXPECT_FALSE(second_lock.try_acquire().has_value());
     }
 }
 

@@ -207,7 +207,7 @@ TYPED_TEST_P(permit_contract, any_sequence_of_calls_agrees_with_a_simple_model) 
         return;
     }
     struct participant {
-        contender& who;
+        contender& asker;
         owner_id owner;
         std::uint32_t held{};
     };
@@ -227,7 +227,7 @@ TYPED_TEST_P(permit_contract, any_sequence_of_calls_agrees_with_a_simple_model) 
         auto& one = participants[pick(0, static_cast<std::uint32_t>(participants.size() - 1))];
         const auto wanted = one.held != 0 ? one.held : pick(1, limit);
         if (pick(0, 1) == 0) {
-            const auto reply = one.who.acquire(name, this->permits(wanted, limit, one.owner));
+            const auto reply = one.asker.acquire(name, this->permits(wanted, limit, one.owner));
             const bool fits = one.held != 0 || out + wanted <= limit;
             ASSERT_TRUE(fits ? granted(reply) : busy(reply)) << out << " out, " << wanted << " wanted";
             if (fits && one.held == 0) {
@@ -235,13 +235,13 @@ TYPED_TEST_P(permit_contract, any_sequence_of_calls_agrees_with_a_simple_model) 
                 out += wanted;
             }
         } else {
-            const auto reply = one.who.release(name, {.mode = claim_mode::permit, .as = one.owner});
+            const auto reply = one.asker.release(name, {.mode = claim_mode::permit, .as = one.owner});
             ASSERT_TRUE(one.held != 0 ? released(reply) : gone(reply));
             out -= one.held;
             one.held = 0;
         }
         std::uint32_t shown = 0;
-        for (const auto& holder : one.who.inspect(name).holders) {
+        for (const auto& holder : one.asker.inspect(name).holders) {
             shown += holder.permits;
         }
         ASSERT_EQ(shown, out);

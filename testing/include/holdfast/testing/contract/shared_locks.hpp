@@ -247,11 +247,11 @@ TYPED_TEST_P(shared_contract, a_conversion_of_a_claim_that_is_gone_grants_nothin
     if (!this->offers_shared(alice)) {
         return;
     }
-    const auto expect_lost = [&](const std::string& where) {
+    const auto expect_lost = [&](const std::string& step) {
         for (const auto mode : {claim_mode::exclusive, claim_mode::shared}) {
             const auto reply = alice.acquire(name, {.mode = mode, .converts = true});
-            EXPECT_EQ(reply.result, engines::acquire_reply::outcome::failed) << where;
-            EXPECT_EQ(reply.error.code, errc::lost) << where;
+            EXPECT_EQ(reply.result, engines::acquire_reply::outcome::failed) << step;
+            EXPECT_EQ(reply.error.code, errc::lost) << step;
         }
     };
     const auto token = alice.hold(name, reading);
@@ -304,9 +304,9 @@ TYPED_TEST_P(shared_contract, readers_are_shown_one_by_one) {
     const auto bobs = bob.hold(name, reading);
     const auto holders = alice.inspect(name).holders;
     ASSERT_EQ(holders.size(), 2U);
-    const auto shown = [&](const contender& who, fencing_token token) {
+    const auto shown = [&](const contender& asker, fencing_token token) {
         return std::count_if(holders.begin(), holders.end(), [&](const holder_info& holder) {
-            return holder.owner == who.owner() && holder.token == token &&
+            return holder.owner == asker.owner() && holder.token == token &&
                    holder.mode == claim_mode::shared;
         });
     };

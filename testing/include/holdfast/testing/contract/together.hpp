@@ -15,8 +15,8 @@ protected:
     [[nodiscard]] std::vector<std::string> names_for(contender& anybody) {
         // The braces make a Redis cluster keep them in one place.
         std::vector<std::string> names;
-        for (const auto* which : {"1", "2", "3"}) {
-            names.push_back(this->unique("{basket}") + which);
+        for (const auto* number : {"1", "2", "3"}) {
+            names.push_back(this->unique("{basket}") + number);
         }
         const auto* const ability = anybody.store().raw().offers().joint_locking;
         if (ability != nullptr && ability->acquires_together(names)) {

@@ -27,12 +27,12 @@ TYPED_TEST_P(token_contract, tokens_rise_with_every_grant_whoever_gets_it) {
     }
     fencing_token last{};
     for (int round = 0; round < rounds; ++round) {
-        auto& who = round % 2 == 0 ? alice : bob;
-        who.become_fresh_owner();
-        const auto token = who.hold(name);
+        auto& asker = round % 2 == 0 ? alice : bob;
+        asker.become_fresh_owner();
+        const auto token = asker.hold(name);
         ASSERT_GT(token, last) << "in round " << round;
         last = token;
-        ASSERT_TRUE(released(who.release(name)));
+        ASSERT_TRUE(released(asker.release(name)));
     }
 }
 

@@ -1,0 +1,131 @@
+#include <core/conversions.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast::core {
+
+void conversions::start(hold_id id, claim_mode to, clock::time_point now) {
+    auto* const hold = holds_.find(id);
+    if (hold == nullptr || !hold->held() || now >= hold->valid_until()) {
+        finish(id, {errc::lost, "the lease is over"});
+        return;
+    }
+    if (to == claim_mode::exclusive && hold->unanswered) {
+        finish(id, {errc::outcome_unknown, "an earlier request was never answered; acquire it anew"});
+        return;
+    }
+    std::uint32_t attempts = 1;
+    if (to == claim_mode::shared) {
+        // From now on the store may know no more than a share. It may already, if nobody knows what
+        // became of an earlier attempt.
+        attempts += std::exchange(hold->downgraded, true) ? 1 : 0;
+        holds_.change_mode(*hold, to, now);
+    }
+    send(*hold, to, attempts, now);
+}
+
+void conversions::send(const hold_record& hold, claim_mode to, std::uint32_t attempts,
+                       clock::time_point now) {
+    const auto id = out_.next_id();
+    requests_.emplace(id, conversion{hold.id(), to, attempts, hold.give_back(),
+                                     holds_.gone_by(hold.its_terms(), now)});
+    // Replicas do not confirm a conversion: a store that gave back what too few of them have would give
+    // back the whole lock.
+    out_.add(send_acquire{id,
+                          {.name = hold.name(),
+                           .mode = to,
+                           .owner = hold.tenure.owner,
+                           .ttl = hold.its_terms().ttl,
+                           .kind = hold.tenure.kind,
+                           .converts = true},
+                          now + request_timeout_,
+                          hold.id()});
+}
+
+bool conversions::on_reply(request_id id, const engines::acquire_reply& reply, clock::time_point now) {
+    const auto node = requests_.extract(id);
+    if (node.empty()) {
+        return false;
+    }
+    const auto& request = node.mapped();
+    auto* const hold = holds_.find(request.hold);
+    if (hold == nullptr || !hold->held()) {
+        after_the_end(request, reply, now);
+    } else if (reply.result == engines::acquire_reply::outcome::granted ||
+               !settle_refusal(*hold, request, reply, now)) {
+        settle(*hold, request.to, reply, now);
+    }
+    return true;
+}
+
+/// The lease ended while the request was under way.
+void conversions::after_the_end(const conversion& request, const engines::acquire_reply& reply,
+                                clock::time_point now) {
+    const bool may_be_converted = reply.result == engines::acquire_reply::outcome::granted ||
+                                  reply.error.code == errc::outcome_unknown;
+    bool was_given_back = true;
+    if (auto* const lost = holds_.find(request.hold); lost != nullptr) {
+        lost->expires_by = holds_.gone_by(lost->its_terms(), now);  // it may have been granted anew
+        was_given_back = now >= lost->ends_at();
+    }
+    if (was_given_back && may_be_converted) {
+        // The store may have performed the release first.
+        holds_.give_back_unused(request.give_back, request.gone_by, now);
+    }
+    finish(request.hold, {errc::lost, "the lease ended meanwhile"});
+}
+
+/// False: a downgrade that the store may have performed counts as done.
+bool conversions::settle_refusal(hold_record& hold, const conversion& request,
+                                 const engines::acquire_reply& reply, clock::time_point now) {
+    const bool busy = reply.result == engines::acquire_reply::outcome::busy;
+    auto reason = busy ? failure{errc::busy, "other readers are there"} : reply.error;
+    if (busy && request.to == claim_mode::shared) {
+        // Its owner is always given a share of an exclusive lock.
+        reason = {errc::lost, "somebody else has it"};
+    }
+    if (reason.code == errc::lost) {
+        holds_.lose(hold, reason, now);
+        finish(request.hold, std::move(reason));
+        return true;
+    }
+    const bool unknown = reply.error.code == errc::outcome_unknown;
+    hold.unanswered = hold.unanswered || unknown;
+    if (request.to == claim_mode::exclusive) {
+        finish(request.hold, std::move(reason));
+        return true;
+    }
+    constexpr std::uint32_t most_attempts = 3;
+    if (unknown && request.attempts < most_attempts && now < hold.valid_until()) {
+        send(hold, request.to, request.attempts + 1, now);
+        return true;
+    }
+    if (!unknown && request.attempts == 1) {
+        // The store has done nothing.
+        hold.downgraded = false;
+        holds_.change_mode(hold, hold.mode, now);
+        finish(request.hold, std::move(reason));
+        return true;
+    }
+    // The store has a share in its name, or still the whole lock: all that a reader needs.
+    return false;
+}
+
+void conversions::settle(hold_record& hold, claim_mode to, const engines::acquire_reply& reply,
+                         clock::time_point now) {
+    holds_.change_mode(hold, to, now);
+    hold.mode = to;
+    // After a hand-over the store knows only where the block of tokens starts.
+    hold.token = std::max(hold.token, reply.first_token);
+    hold.downgraded = false;
+    if (reply.incomplete) {
+        holds_.complete_soon(hold, now);
+    }
+    out_.add(finish_convert{hold.id(), {}, hold.token});
+    if (auto* const where = std::exchange(hold.serves, nullptr); where != nullptr) {
+        places_.free(*where);  // a reader does not hand over to writers
+    }
+}
+
+}  // namespace holdfast::core
