@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import pathlib
+import select
 import shutil
 import socket
 import statistics
@@ -160,6 +161,11 @@ class Driver:
     """A running driver."""
 
     def __init__(self, peer, port):
+        self.peer, self.port = peer, port
+        self.start()
+
+    def start(self):
+        peer, port = self.peer, self.port
         self.process = subprocess.Popen([*peer.command, str(port)], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         words = self.process.stdout.readline().split()
@@ -171,9 +177,16 @@ class Driver:
         self.process.stdin.write(" ".join(f"{key}={value}" for key, value in order.items()) + "\n")
         self.process.stdin.flush()
 
-    def finish(self, name):
-        if self.process.stdout.readline().strip() != "done":
-            raise RuntimeError(f"{name}: the driver ended")
+    def finish(self, patience):
+        """Whether it did what it was told. One that hangs is started again."""
+        ready, _, _ = select.select([self.process.stdout], [], [], patience)
+        if ready and self.process.stdout.readline().strip() == "done":
+            return True
+        print(f"{self.peer.name}: no answer in {patience:g} s; started again", file=sys.stderr)
+        self.process.kill()
+        self.process.wait()
+        self.start()
+        return False
 
     def processor_seconds(self):
         return processor_seconds(self.process.pid)
@@ -191,7 +204,7 @@ def percentile(ordered, share):
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
 
 
-def measure(peer, drivers, server, row, seconds):
+def measure(drivers, server, row, seconds):
     """One round of one row by one peer."""
     _, processes, tasks, mode, hold = row
     server.ask("FLUSHALL")
@@ -204,8 +217,8 @@ def measure(peer, drivers, server, row, seconds):
         for driver, out in zip(used, outs):
             driver.begin(mode=mode, name=f"peer-{processes}-{tasks}", tasks=tasks, warm_ms=300,
                          ms=int(seconds * 1000), hold_us=hold, pairs=0, out=out)
-        for driver in used:
-            driver.finish(peer.name)
+        if not all([driver.finish(seconds + 20) for driver in used]):
+            return None
         clients = sum(driver.processor_seconds() for driver in used) - clients
         its = server.processor_seconds() - its
         commands = server.commands() - commands
@@ -294,7 +307,7 @@ def main():
                     print(f"round {turn + 1} of {rounds}: {row[0]}: {peer.name}", file=sys.stderr,
                           flush=True)
                     found[row[0]][peer.name].append(
-                        measure(peer, running[peer.name], server, row, seconds))
+                        measure(running[peer.name], server, row, seconds))
         report = {
             "redis": server.version(), "rounds": rounds, "seconds": seconds,
             "processors": os.cpu_count(),
