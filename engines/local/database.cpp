@@ -57,10 +57,10 @@ int wait_for_lock(void* wait, int attempt) {
 
 }  // namespace
 
-database::database(const std::string& path, opening how, clock::time_point deadline,
+database::database(const std::string& path, opening mode, clock::time_point deadline,
                    const std::atomic<bool>& stopping)
     : path_{path}, wait_{deadline, stopping} {
-    const int flags = SQLITE_OPEN_READWRITE | (how == opening::existing ? 0 : SQLITE_OPEN_CREATE) |
+    const int flags = SQLITE_OPEN_READWRITE | (mode == opening::existing ? 0 : SQLITE_OPEN_CREATE) |
                       SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_NOFOLLOW |
                       SQLITE_OPEN_EXRESCODE;
     const int result = ::sqlite3_open_v2(path.c_str(), &handle_, flags, nullptr);

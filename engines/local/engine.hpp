@@ -43,14 +43,14 @@ public:
     }
     void attach(client_callbacks callbacks) override;
 
-    void acquire(acquire_request request, call how, completion<acquire_reply> done) override;
-    void renew(std::vector<renew_request> batch, call how,
+    void acquire(acquire_request request, call limits, completion<acquire_reply> done) override;
+    void renew(std::vector<renew_request> batch, call limits,
                completion<std::vector<renew_reply>> done) override;
-    void release(release_request request, call how, completion<release_reply> done) override;
-    void revoke(revoke_request request, call how, completion<revoke_reply> done) override;
-    void inspect(std::string name, call how, completion<inspect_reply> done) override;
-    void list(list_request request, call how, completion<list_reply> done) override;
-    void latch(latch_request request, call how, completion<latch_reply> done) override;
+    void release(release_request request, call limits, completion<release_reply> done) override;
+    void revoke(revoke_request request, call limits, completion<revoke_reply> done) override;
+    void inspect(std::string name, call limits, completion<inspect_reply> done) override;
+    void list(list_request request, call limits, completion<list_reply> done) override;
+    void latch(latch_request request, call limits, completion<latch_reply> done) override;
     [[nodiscard]] store_instance instance(const std::string& name) const override;
     [[nodiscard]] std::unique_ptr<subscription> watch(std::string name, lock_kind,
                                                       std::function<void()> hint) override;
@@ -58,7 +58,7 @@ public:
 private:
     /// As `ordered_calls::dispatch`, with what the database throws in the answer.
     template <class Reply, class Lines, class Work>
-    void dispatch(Lines lines, call how, Reply blank, completion<Reply> done, Work work);
+    void dispatch(Lines lines, call limits, Reply blank, completion<Reply> done, Work work);
 
     [[nodiscard]] acquire_reply acquire_now(const acquire_request& request, clock::time_point deadline);
     [[nodiscard]] release_reply release_now(const release_request& request, clock::time_point deadline);

@@ -30,9 +30,9 @@ guards_of_process& all_guards() {
     return all;
 }
 
-[[noreturn]] void fail_to_guard(const std::string& what, int error) {
+[[noreturn]] void fail_to_guard(const std::string& problem, int error) {
     throw database_error{
-        {errc::store_unavailable, what + ": " + std::generic_category().message(error)}};
+        {errc::store_unavailable, problem + ": " + std::generic_category().message(error)}};
 }
 
 /// Of the database: one of the bytes that SQLite locks for itself alone before it deletes the journal.

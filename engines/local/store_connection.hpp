@@ -32,9 +32,9 @@ struct seen_hold {
 /// Thread safety: one thread at a time.
 class store_connection {
 public:
-    store_connection(const store_files& files, database::opening how, clock::time_point deadline,
+    store_connection(const store_files& files, database::opening mode, clock::time_point deadline,
                      const std::atomic<bool>& stopping)
-        : files_{files}, database_{files.database(), how, deadline, stopping} {}
+        : files_{files}, database_{files.database(), mode, deadline, stopping} {}
     store_connection(const store_connection&) = delete;
     store_connection& operator=(const store_connection&) = delete;
     ~store_connection();

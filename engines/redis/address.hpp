@@ -51,7 +51,7 @@ enum class passwords : std::uint8_t { read, ignored };
                                     passwords wanted = passwords::read);
 
 /// `address::text` and `address::identity`, from the rest of it.
-[[nodiscard]] std::string shown_text(std::string_view scheme, const address& where);
-[[nodiscard]] std::string identity_text(std::string_view scheme, const address& where);
+[[nodiscard]] std::string shown_text(std::string_view scheme, const address& store);
+[[nodiscard]] std::string identity_text(std::string_view scheme, const address& store);
 
 }  // namespace holdfast::engines::redis

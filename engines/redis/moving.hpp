@@ -16,9 +16,9 @@ namespace holdfast::engines::redis {
 /// Whether the server refused a script for this reason. Nothing was changed.
 [[nodiscard]] bool says_moving(const connection::result& result) noexcept;
 
-void renew_while_moving(const std::shared_ptr<const catalogue>& from, renew_request request, call how,
-                        completion<renew_reply> done);
+void renew_while_moving(const std::shared_ptr<const catalogue>& from, renew_request request,
+                        call limits, completion<renew_reply> done);
 void release_while_moving(const std::shared_ptr<const catalogue>& from, release_request request,
-                          call how, completion<release_reply> done);
+                          call limits, completion<release_reply> done);
 
 }  // namespace holdfast::engines::redis

@@ -12,7 +12,7 @@ namespace holdfast::engines::redis {
 
 /// One run of a script, ready to be sent.
 struct script_call {
-    const script* what{};
+    const script* source{};
     word_list keys{};
     word_list arguments{};
     /// Where in the arguments' text the server's clock at the time of connecting is put in, as one
@@ -30,7 +30,7 @@ struct script_call {
     /// The next argument is the server's clock.
     void add_floor() { floor_at = arguments.text().size(); }
     /// Appends it to what is sent.
-    connection::expected append(std::string& out, const server_facts& server, form how) const;
+    connection::expected append(std::string& out, const server_facts& server, form as) const;
 };
 
 }  // namespace holdfast::engines::redis

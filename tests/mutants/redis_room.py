@@ -23,9 +23,9 @@ MUTANTS = [
         "holdfast_redis_tests "
         "redis_fair_lock.a_grant_that_answers_an_older_question_is_not_believed"),
     mutant(
-        "engines/redis/engine_waiting.cpp",
-        "clock::time_point{clock::duration{told->question}}});",
-        "clock::now()});",
+        "engines/redis/waiting_line.hpp",
+        "clock::time_point{clock::duration{message.question}}};",
+        "clock::now()};",
         "A lease that another's release granted counts from the question.",
         "holdfast_redis_tests "
         "redis_giving.a_lease_that_was_given_is_trusted_no_longer_than_the_server_kee"
@@ -59,7 +59,7 @@ MUTANTS = [
         "holdfast_redis_tests redis_replica_policy.*"),
     mutant(
         "engines/redis/engine.cpp",
-        "            leaves_locks_ = true;\n"
+        "            card_->keep();\n"
         "        } else {\n"
         "            unsettled_",
         "        } else {\n"
@@ -67,9 +67,9 @@ MUTANTS = [
         "The card of a client stays while a lock of its may stay.",
         "holdfast_redis_tests redis_half_open.the_card_stays_when_a_release_had_no_answer"),
     mutant(
-        "engines/redis/engine.cpp",
-        "                card_due_.store(clock::time_point{});",
-        "                card_due_.store(clock::time_point::max());",
+        "engines/redis/card.cpp",
+        "                due_.store(clock::time_point{});",
+        "                due_.store(clock::time_point::max());",
         "A card that could not be written is written again.",
         "holdfast_redis_tests "
         "redis_refusals.a_card_that_could_not_be_given_an_end_is_written_again"),
@@ -259,7 +259,7 @@ MUTANTS = [
         "a_group_that_cannot_replace_its_master_is_warned_of_in_its_own_words"),
     mutant(
         "engines/redis/address_text.cpp",
-        "text += (first ? \"?prefix=\" : \"&prefix=\") + encoded(where.prefix);",
+        "text += (first ? \"?prefix=\" : \"&prefix=\") + encoded(store.prefix);",
         "text += first ? \"\" : encoded({});",
         "Two stores of one server do not look alike.",
         "holdfast_redis_net_tests "

@@ -17,7 +17,7 @@
 -- include: numbers
 
 local latch, channel, request, mark, holds = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local what, number, lifetime = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local operation, number, lifetime = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local publish, remember_for, opened_for = ARGV[4], tonumber(ARGV[5]), ARGV[6]
 
 local kind = redis.call('TYPE', latch).ok
@@ -36,13 +36,13 @@ end
 local marked_as = redis.call('GET', mark)
 local known = (marked_as == '1' or marked_as and count == 0) and 1 or 0
 
-if what == 'read' then
+if operation == 'read' then
     return {count, 0, known}
 end
 if redis.call('EXISTS', request) == 1 then
     return {count, 1, known}
 end
-if (what == 'set') ~= (count == 0) then
+if (operation == 'set') ~= (count == 0) then
     return {count, 0, known}
 end
 
@@ -60,7 +60,7 @@ local function marked_for(left)
     return left > 0 and math.max(left - 5, 1) or 2592000000
 end
 
-if what == 'set' then
+if operation == 'set' then
     count, known = number, 1
     redis.call(publish, channel, '1')
     redis.call('SET', mark, '1', 'PX', marked_for(lifetime))

@@ -1,4 +1,4 @@
--- A turn of the others: those who listen without being ours, Redisson's waiters, leave no wish and ask
+-- A turn of the others: those who listen without being ours, Redisson's waiters, leave no request and ask
 -- more slowly than ours do. So a free lock or permit is theirs alone for a while, which only ours
 -- respect. The key holds the turn's number, the length of the message that announced it, and lives for
 -- the time of the turn and `turn_kept_for` more. After that, as long as it lives:
@@ -12,5 +12,5 @@ local turn_kept_for = 1000
 -- clock was set back, and counts no more.
 local turn_lasts = 200
 local missed_for = 8000
--- Their place among the wishes.
+-- Their place among the requests.
 local others_place = 'others'
