@@ -11,11 +11,11 @@
 #include <common/backoff.hpp>
 #include <common/net/io.hpp>
 #include <common/net/stream.hpp>
-#include <threading/bell.hpp>
 #include <holdfast/error.hpp>
 #include <redis/net/settings.hpp>
 #include <redis/resp/reply_reader.hpp>
 #include <redis/topology/sentinel_dialogue.hpp>
+#include <threading/bell.hpp>
 
 namespace holdfast::engines::redis {
 
