@@ -139,8 +139,8 @@ MUTANTS = [
         "attendance.nothing_is_lost_when_a_channel_is_added_while_nobody_reads"),
     mutant(
         "engines/redis/topology/sentinel.cpp",
-        "return at->over.load() ? connection::expected{} : what(out, server);",
-        "return at == nullptr ? connection::expected{} : what(out, server);",
+        "return at->over.load() ? connection::expected{} : encoder(out, server);",
+        "return at == nullptr ? connection::expected{} : encoder(out, server);",
         "Nothing is sent to a master that the sentinels have deposed.",
         "holdfast_redis_topology_tests "
         "redis_sentinel.a_hung_master_is_not_used_any_more_when_it_wakes_up"),

@@ -326,7 +326,7 @@ void subscriber::state::catch_up(session& current) {
         }
     }
     std::erase_if(current.untold, [&](const subscriptions::news& each) {
-        return each.what == subscriptions::news::kind::heard && !book_.wanted(each.channel);
+        return each.type == subscriptions::news::kind::heard && !book_.wanted(each.channel);
     });
     if (!current.untold.empty() || current.lost) {
         reading_ = reader::background;
@@ -336,7 +336,7 @@ void subscriber::state::catch_up(session& current) {
 
 void subscriber::state::tell(const subscriptions::news& each) {
     using kind = subscriptions::news::kind;
-    if (each.what == kind::moved_away) {
+    if (each.type == kind::moved_away) {
         if (told_.moved_away) {
             told_.moved_away(each.channel);
         }
@@ -348,13 +348,13 @@ void subscriber::state::tell(const subscriptions::news& each) {
             return;
         }
     }
-    if (each.what == kind::refused && told_.refused) {
+    if (each.type == kind::refused && told_.refused) {
         told_.refused(each.channel, each.message);
     }
-    if (each.what == kind::heard && told_.heard) {
+    if (each.type == kind::heard && told_.heard) {
         told_.heard(each.channel, each.message);
     }
-    if (each.what == kind::subscribed && told_.subscribed) {
+    if (each.type == kind::subscribed && told_.subscribed) {
         told_.subscribed(each.channel);
     }
 }

@@ -81,9 +81,9 @@ std::optional<node_address> cluster::any_master() const {
 }
 
 void cluster::go(const std::shared_ptr<routed_request>& sent, const std::shared_ptr<node>& to,
-                 manner how, call terms) {
+                 manner style, call terms) {
     const node& at = *to;  // outlives its completions
-    if (how == manner::plain) {
+    if (style == manner::plain) {
         to->send(
             sent->path,
             [sent](std::string& out, const server_facts& server) { return sent->encode(out, server); },
@@ -147,8 +147,8 @@ void cluster::returned(const std::shared_ptr<routed_request>& sent, const node& 
 /// Nothing was executed, so it may be sent again.
 void cluster::follow(const std::shared_ptr<routed_request>& sent, const redirect& target,
                      const value& answer) {
-    if (target.what == redirect::kind::moved) {
-        moved(target.slot, target.where);
+    if (target.type == redirect::kind::moved) {
+        moved(target.slot, target.server);
     }
     if (++sent->hops > most_hops || clock::now() >= sent->deadline) {
         const auto* const when = sent->hops > most_hops ? "the servers send us round in circles ("
@@ -169,12 +169,12 @@ void cluster::follow(const std::shared_ptr<routed_request>& sent, const redirect
 /// Runs in a completion, so the next request must not block.
 void cluster::go_on(const std::shared_ptr<routed_request>& sent, const redirect& target) {
     const call terms{sent->deadline, caller::must_not_block};
-    if (target.what == redirect::kind::moved) {
+    if (target.type == redirect::kind::moved) {
         dispatch(sent, terms);
         return;
     }
     guard lock{mutex_};
-    const auto to = node_at(target.where);
+    const auto to = node_at(target.server);
     lock.unlock();
     go(sent, to, manner::asking, terms);
 }

@@ -85,7 +85,7 @@ private:
     // Getting commands to their server.
     void dispatch(const std::shared_ptr<routed_request>& sent, call terms);
     [[nodiscard]] std::optional<node_address> any_master() const;
-    void go(const std::shared_ptr<routed_request>& sent, const std::shared_ptr<node>& to, manner how,
+    void go(const std::shared_ptr<routed_request>& sent, const std::shared_ptr<node>& to, manner style,
             call terms);
     void returned(const std::shared_ptr<routed_request>& sent, const node& from,
                   connection::result result);
