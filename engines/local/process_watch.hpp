@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <local/process.hpp>
+#include <threading/bell.hpp>
 
 namespace holdfast::engines::local {
 
@@ -54,7 +55,7 @@ private:
     const process_ref self_;
     const std::function<std::vector<process_ref>(const std::string&)> holders_of_;
     const std::function<void(const std::string&)> holder_died_;
-    int wake_up_;
+    threading::bell wake_up_;
     std::mutex mutex_;
     bool stopped_{};
     std::set<std::string> new_names_;
