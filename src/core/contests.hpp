@@ -35,9 +35,6 @@ public:
           waiters_{its_waiters},
           releases_{its_releases},
           holds_{its_holds} {}
-    contests(const contests&) = delete;
-    contests& operator=(const contests&) = delete;
-    ~contests() = default;
 
     /// For a waiter that is in no queue.
     void add(waiter& who, clock::time_point now);

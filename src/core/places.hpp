@@ -71,9 +71,6 @@ struct place {
 class places {
 public:
     explicit places(outbox& out) : out_{out} {}
-    places(const places&) = delete;
-    places& operator=(const places&) = delete;
-    ~places() = default;
 
     /// Finds or makes it, and touches it.
     place& of(const std::string& name, lock_kind kind);

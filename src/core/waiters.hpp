@@ -45,9 +45,6 @@ struct waiter {
 class waiters {
 public:
     explicit waiters(outbox& out) : out_{out} {}
-    waiters(const waiters&) = delete;
-    waiters& operator=(const waiters&) = delete;
-    ~waiters() = default;
 
     waiter& add(waiter_id id, const claim& request, place& where, clock::time_point now);
     [[nodiscard]] waiter* find(waiter_id id);
