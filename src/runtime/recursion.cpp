@@ -82,20 +82,20 @@ bool recursion_table::forked() const noexcept {
 
 recursion_table::entry* recursion_table::shard::find(std::uint64_t thread,
                                                      std::string_view name) noexcept {
-    const auto mine = threads.find(thread);
-    if (mine == threads.end()) {
+    const auto own = threads.find(thread);
+    if (own == threads.end()) {
         return nullptr;
     }
-    const auto found = std::find_if(mine->second.begin(), mine->second.end(),
+    const auto found = std::find_if(own->second.begin(), own->second.end(),
                                     [&](const entry& one) { return one.taken->name() == name; });
-    return found == mine->second.end() ? nullptr : &*found;
+    return found == own->second.end() ? nullptr : &*found;
 }
 
 void recursion_table::shard::erase(std::uint64_t thread, const entry* gone) noexcept {
-    const auto mine = threads.find(thread);
-    std::erase_if(mine->second, [&](const entry& one) { return &one == gone; });
-    if (mine->second.empty()) {
-        threads.erase(mine);
+    const auto own = threads.find(thread);
+    std::erase_if(own->second, [&](const entry& one) { return &one == gone; });
+    if (own->second.empty()) {
+        threads.erase(own);
     }
 }
 
@@ -177,8 +177,8 @@ std::uint32_t recursion_table::depth(std::string_view name) const noexcept {
     const auto thread = this_thread_number();
     auto& here = shard_of(thread);
     const std::lock_guard lock{here.guard};
-    const auto* const mine = here.find(thread, name);
-    return mine == nullptr ? 0 : static_cast<std::uint32_t>(mine->levels.size());
+    const auto* const own = here.find(thread, name);
+    return own == nullptr ? 0 : static_cast<std::uint32_t>(own->levels.size());
 }
 
 std::shared_ptr<hold> recursion_table::hold_of(std::string_view name) const noexcept {
@@ -188,8 +188,8 @@ std::shared_ptr<hold> recursion_table::hold_of(std::string_view name) const noex
     const auto thread = this_thread_number();
     auto& here = shard_of(thread);
     const std::lock_guard lock{here.guard};
-    const auto* const mine = here.find(thread, name);
-    return mine == nullptr ? nullptr : mine->taken;
+    const auto* const own = here.find(thread, name);
+    return own == nullptr ? nullptr : own->taken;
 }
 
 /// Moves the entries without levels to `over`.

@@ -32,15 +32,15 @@ MUTANTS = [
         "ps_it"),
     mutant(
         "src/core/acquisition.cpp",
-        "how.renewal == renewal_mode::automatic && how.replicas == replica_policy{};",
-        "how.renewal == renewal_mode::automatic;",
+        "its_terms.renewal == renewal_mode::automatic && its_terms.replicas == replica_policy{};",
+        "its_terms.renewal == renewal_mode::automatic;",
         "A lock that was given by another's release counts only when the replicas confirm it.",
         "holdfast_unit_tests "
         "lock_table_giving.a_lease_that_replicas_confirm_is_asked_for_once_more"),
     mutant(
         "src/core/acquisition.cpp",
-        "how.renewal == renewal_mode::automatic && how.replicas == replica_policy{};",
-        "how.replicas == replica_policy{};",
+        "its_terms.renewal == renewal_mode::automatic && its_terms.replicas == replica_policy{};",
+        "its_terms.replicas == replica_policy{};",
         "A lease that is not renewed begins its ttl when its owner asks once more.",
         "holdfast_unit_tests "
         "lock_table_giving.a_lease_that_is_not_renewed_is_asked_for_once_more"),

@@ -38,35 +38,35 @@ TEST_F(places_of_a_client, one_that_nothing_needs_is_forgotten_at_the_end_of_the
 }
 
 TEST_F(places_of_a_client, each_that_was_touched_is_looked_at_once) {
-    places.touch(one.where);
-    places.touch(one.where);
+    places.touch(one.site);
+    places.touch(one.site);
 
-    EXPECT_EQ(places.take_touched(), &one.where);
+    EXPECT_EQ(places.take_touched(), &one.site);
     EXPECT_EQ(places.take_touched(), nullptr);
 }
 
 TEST_F(places_of_a_client, one_that_awaits_a_release_stays_until_it_is_free) {
-    one.where.awaits_release = true;
+    one.site.awaits_release = true;
     end_step();
     EXPECT_EQ(places.size(), 1U);
 
-    places.free(one.where, 2);
+    places.free(one.site, 2);
 
-    EXPECT_TRUE(one.where.idle());
-    EXPECT_EQ(one.where.others_waiting, 2U);
+    EXPECT_TRUE(one.site.idle());
+    EXPECT_EQ(one.site.others_waiting, 2U);
     end_step();
     EXPECT_EQ(places.size(), 0U);
 }
 
 TEST_F(places_of_a_client, one_with_a_refused_contender_is_watched_until_nobody_waits) {
-    auto& here = places.line_of(one.where);
+    auto& here = places.line_of(one.site);
     here.contests.push_back(&one);
     end_step();
     EXPECT_TRUE(places.wants_watch("stock"));
     EXPECT_EQ(watch_updates(), 1U);
 
     here.contests.clear();
-    places.touch(one.where);
+    places.touch(one.site);
     end_step();
 
     EXPECT_FALSE(places.wants_watch("stock"));
@@ -74,8 +74,8 @@ TEST_F(places_of_a_client, one_with_a_refused_contender_is_watched_until_nobody_
 }
 
 TEST_F(places_of_a_client, fair_locks_are_not_watched) {
-    one.where.kind = lock_kind::fair_mutex;
-    places.line_of(one.where).contests.push_back(&one);
+    one.site.kind = lock_kind::fair_mutex;
+    places.line_of(one.site).contests.push_back(&one);
 
     end_step();
 
