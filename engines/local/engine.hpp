@@ -17,8 +17,8 @@ namespace holdfast::engines::local {
 
 /// Locks among the processes of one user on one host, in a directory.
 ///
-///     locks.db   an SQLite database: who holds what, until when (see schema.hpp)
-///     wake       shared memory: who waits for what (see wake_map.hpp)
+///     locks.db   an SQLite database: the holds and their ends (see schema.hpp)
+///     wake       shared memory: the waiters of each name (see wake_map.hpp)
 ///
 /// All files, those of SQLite beside the database too, stay the same while anybody has them open (see
 /// store_files.hpp).

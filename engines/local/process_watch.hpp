@@ -35,7 +35,7 @@ public:
     process_watch& operator=(const process_watch&) = delete;
     ~process_watch();
 
-    /// Finds out who holds `name`, and follows them.
+    /// Finds the holders of `name`, and follows their processes.
     void look_at(std::string name);
     /// `holders` replace those that were followed for `name` before.
     void follow(const std::string& name, std::vector<process_ref> holders);

@@ -9,9 +9,9 @@
 
 /// The tables of a local store, and what happens to them when it is opened.
 ///
-///     hold        who has what. One row, with the empty name, is the token counter: it is first in the
+///     hold        the holds. One row, with the empty name, is the token counter: it is first in the
 ///                 tree, so that a grant in a small store writes one page.
-///     client      who the holders are
+///     client      the clients that hold something
 ///     revocation  the last one of each name, the newest 1024
 ///     latch, latch_mark    counters, and the requests that were counted, the newest 4096
 ///     boot        the time base in which all of this is true: the host's boot, and the offset of the

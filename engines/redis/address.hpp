@@ -44,7 +44,7 @@ struct address {
 /// Whether files and environment variables with passwords are read.
 enum class passwords : std::uint8_t { read, ignored };
 
-/// Throws `std::system_error` with `errc::bad_configuration` and words that say what to write instead;
+/// Throws `std::system_error` with `errc::bad_configuration` and a text with the correct form;
 /// never with the password in them, nor with anything that may be one in an address that is not
 /// understood. The absolute path of a password file is no password.
 [[nodiscard]] address parse_address(std::string_view scheme, std::string_view rest,

@@ -10,8 +10,7 @@
 
 namespace holdfast::engines::redis {
 
-/// The card of a client: it says whose locks these are to people who look at them. It outlives the
-/// leases.
+/// The card of a client: tells operators which process has its locks. It outlives the leases.
 ///
 /// Thread safety: all functions may be called from any thread, but `take_away` only once.
 class client_card {

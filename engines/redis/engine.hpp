@@ -22,8 +22,8 @@ namespace holdfast::engines::redis {
 
 /// Locks in Redis, in Redisson's layout. See docs/redis.md.
 ///
-/// Every operation is one script, run on the server that is responsible for the name's slot. What the
-/// engine itself remembers is only whom to tell what: everything about locks is in the store.
+/// Every operation is one script, run on the server that is responsible for the name's slot. The
+/// engine itself remembers only its listeners: everything about locks is in the store.
 class redis_engine final : public engine,
                            public watching,
                            public operators_view,

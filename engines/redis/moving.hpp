@@ -10,7 +10,7 @@
 ///
 /// The keys of a lock are on two servers then, and a script that names several of them is refused
 /// (TRYAGAIN). Acquisitions have to wait: whether others are alive cannot be told. A holder must not
-/// lose its lease for that, so what it has is renewed and released key by key, each where it is.
+/// lose its lease for that, so its keys are renewed and released one by one, each on its own server.
 namespace holdfast::engines::redis {
 
 /// Whether the server refused a script for this reason. Nothing was changed.

@@ -34,9 +34,9 @@ inline constexpr std::chrono::milliseconds fair_patience{5000};
 /// if it has stopped meanwhile, everybody waits for its ttl.
 inline constexpr std::chrono::milliseconds request_patience{2000};
 
-/// `key` is `dialect::key_of` of the request's name, here and below. `question` is what a message that
-/// grants the lock to one in line refers to; zero: such a message is not wanted. `turn`: what
-/// `turns::claim` says of a plain lock.
+/// `key` is `dialect::key_of` of the request's name, here and below. `question` is the number
+/// to which a message refers that grants the lock to a waiter in line; zero: no such message is wanted.
+/// `turn`: the result of `turns::claim` for a plain lock.
 [[nodiscard]] script_call acquire_call(const acquire_request& request, const std::string& key,
                                        const dialect& store, std::int64_t question = 0, int turn = 0);
 [[nodiscard]] acquire_reply acquire_answer(const value& reply, const acquire_request& request);
@@ -66,7 +66,7 @@ struct turn_message {
 [[nodiscard]] script_call release_call(const release_request& request, const std::string& key,
                                        const dialect& store);
 [[nodiscard]] release_reply release_answer(const value& reply);
-/// Why nobody could be told of a release; no error when those who listen were.
+/// Why the waiters could not be told of a release; empty if they were.
 [[nodiscard]] failure telling_trouble(const value& reply, const dialect& store);
 
 /// One run for several renewals that the same script serves.

@@ -14,7 +14,8 @@
 
 namespace holdfast::engines::redis {
 
-/// What the store told an owner whose turn it is. `asked_at` is also the number of the question.
+/// The grant in the message to an owner whose turn it is. `asked_at` is also the number of the
+/// question.
 [[nodiscard]] inline turn_grant grant_in(const turn_message& message) {
     return {message.first_token, message.token_count,
             clock::time_point{clock::duration{message.question}}};

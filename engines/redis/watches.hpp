@@ -17,7 +17,7 @@
 
 namespace holdfast::engines::redis {
 
-/// Who wants to hear of which channel. One subscription serves all who listen to a channel.
+/// The listeners of all channels. One subscription serves all listeners of a channel.
 ///
 /// Thread safety: all functions may be called from any thread. Listeners are called with no lock held,
 /// and never after `close`.
@@ -33,7 +33,7 @@ public:
     class listening;
     enum class beginning : std::uint8_t {
         told,             ///< the listener hears of it when notifications begin to flow
-        told_if_awaited,  ///< only if `active()` said before that they do not: who has not looked yet
+        told_if_awaited,  ///< only if `active()` has returned false: a waiter that has not looked yet
                           ///< will look, and need not ask the store twice
     };
     /// Ends when the result is destroyed. The listener also hears an empty message whenever

@@ -1,6 +1,6 @@
--- A turn of the others: those who listen without being ours, Redisson's waiters, leave no request and ask
--- more slowly than ours do. So a free lock or permit is theirs alone for a while, which only ours
--- respect. The key holds the turn's number, the length of the message that announced it, and lives for
+-- A turn of the others: Redisson's waiters, the listeners that are not ours. They leave no request, and
+-- they ask more slowly than ours do. So a free lock or permit is theirs alone for a while. Only our
+-- clients respect that. The key holds the turn's number, the length of the message that announced it, and lives for
 -- the time of the turn and `turn_kept_for` more. After that, as long as it lives:
 --     seen    they came: a process of ours does not keep the lock among its threads
 --     missed  nobody came: there is no other turn
