@@ -59,7 +59,7 @@ local_engine::local_engine(const std::string& directory, const client_identity& 
                    stopping_} {
     {
         const auto store = connections_.writer(clock::now() + identity.opening_timeout);
-        store->leave_card(identity_, self_);
+        store->enter(identity_, self_);
         store->sweep(self_);
     }
     watcher_ = std::make_unique<watcher>(wake_map_, [this] { tell_client(); });
