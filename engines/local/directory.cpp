@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <fcntl.h>
 #include <pwd.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -112,6 +113,17 @@ void check_owner_and_mode(const std::string& path) {
     }
 }
 
+/// SQLite would call this an outage, which waiting does not end.
+void check_access(const std::string& directory, const std::string& file) {
+    if (::faccessat(AT_FDCWD, file.c_str(), R_OK | W_OK, AT_EACCESS) != 0 && errno != ENOENT) {
+        const int error = errno;
+        refuse(is_shortage(error) ? errc::store_unavailable : errc::unauthorised, directory,
+               file + " cannot be read and written (" + reason_text(error) +
+                   "); make it yours (`chown`, `chmod 600`), or name another directory: " +
+                   usual_directory());
+    }
+}
+
 /// Whoever can rename a directory on the way to ours can put another in its place.
 void check_ancestors(const std::string& path) {
     std::filesystem::path ancestor{path};
@@ -199,8 +211,12 @@ void keep_private(const std::string& directory) {
     for (const std::string& path :
          {database, database + "-wal", database + "-shm", directory + "/wake"}) {
         struct ::stat status {};
-        if (::lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) {
+        if (::lstat(path.c_str(), &status) != 0) {
             continue;
+        }
+        if (!S_ISREG(status.st_mode)) {
+            refuse(errc::bad_configuration, directory,
+                   path + " is not a file; delete it, or name another directory");
         }
         if (status.st_nlink > 1) {
             refuse(errc::bad_configuration, directory,
@@ -215,6 +231,7 @@ void keep_private(const std::string& directory) {
                    "other users have access to " + path + ", which cannot be changed (" +
                        reason_text(errno) + "); name another directory: " + usual_directory());
         }
+        check_access(directory, path);
     }
 }
 
