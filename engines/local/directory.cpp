@@ -2,6 +2,7 @@
 #include <cerrno>
 #include <climits>
 #include <common/shortage.hpp>
+#include <common/validate.hpp>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -63,6 +64,16 @@ std::string usual_directory() {
     const auto whole = of_home ? home + path.substr(1) : std::filesystem::absolute(path).string();
     refuse(errc::bad_configuration, path,
            "this means another store in every working directory; write the whole path: local:" + whole);
+}
+
+[[noreturn]] void refuse_long(const std::string& path) {
+    constexpr std::size_t enough_to_know_it = 64;
+    // Another address is not repeated: it may hold a password.
+    const bool known = path.starts_with('/');
+    refuse(errc::bad_configuration,
+           known ? std::string{shortened(path, enough_to_know_it)} + "…" : std::string{},
+           "this path has " + std::to_string(path.size()) + " bytes; at most " +
+               std::to_string(PATH_MAX - 1) + " are allowed");
 }
 
 [[noreturn]] void refuse_creation(const std::string& path, const std::string& part, int error) {
@@ -172,6 +183,9 @@ std::string directory_of(std::string_view rest) {
                 "neither XDG_STATE_HOME nor HOME names a directory; write local:/path/of/a/directory");
         }
         path = *usual;
+    }
+    if (path.size() >= PATH_MAX) {
+        refuse_long(path);
     }
     if (path.front() != '/') {
         refuse_relative(path);
