@@ -21,6 +21,9 @@ errc code_of(int result, bool stopping) {
                 result == SQLITE_IOERR_SHMMAP) {
                 return errc::store_unavailable;  // before anything was written
             }
+            if (result == SQLITE_IOERR_SHORT_READ) {
+                return errc::store_error;  // so is this: a file was cut short
+            }
             // It may have been the last write of a commit.
             return errc::outcome_unknown;
         case SQLITE_PERM:
@@ -33,7 +36,7 @@ errc code_of(int result, bool stopping) {
 }
 
 std::string advice(int result, const std::string& path) {
-    switch (result & 0xFF) {
+    switch (result == SQLITE_IOERR_SHORT_READ ? SQLITE_CORRUPT : result & 0xFF) {
         case SQLITE_BUSY:
         case SQLITE_LOCKED:
             return "the store is busy: another process keeps it locked";

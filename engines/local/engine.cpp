@@ -49,17 +49,17 @@ guarantees make_promises() {
 
 }  // namespace
 
-local_engine::local_engine(const std::string& directory, const client_identity& identity)
-    : self_{this_process()},
+local_engine::local_engine(const std::string& directory, const process_ref& self, const time_base& base,
+                           const client_identity& identity)
+    : self_{self},
       identity_{identity},
       address_{"local:" + directory},
       promises_{make_promises()},
       wake_map_{std::make_shared<wake_map>(directory + "/wake", self_)},
-      connections_{directory, this_time_base(), *wake_map_, clock::now() + identity.opening_timeout,
-                   stopping_} {
+      connections_{directory, base, *wake_map_, clock::now() + identity.opening_timeout, stopping_} {
     {
         const auto store = connections_.writer(clock::now() + identity.opening_timeout);
-        store->leave_card(identity_, self_);
+        store->enter(identity_, self_);
         store->sweep(self_);
     }
     watcher_ = std::make_unique<watcher>(wake_map_, [this] { tell_client(); });
@@ -383,19 +383,23 @@ std::unique_ptr<engine> open_local(std::string_view rest, const client_identity&
     if (absent(wanted)) {
         return local::make_absent_store(wanted, local::make_promises());
     }
-    const std::string directory = local::prepare_directory(wanted);
-    if (absent(directory + "/locks.db")) {
-        return local::make_absent_store(directory, local::make_promises());
-    }
-    local::keep_private(directory);
+    std::string place = wanted;
     try {
-        return std::make_unique<local::local_engine>(directory, identity);
+        // Before anything is made: who cannot tell these leaves no new store behind.
+        const local::process_ref self = local::this_process();
+        const local::time_base base = local::this_time_base();
+        place = local::prepare_directory(wanted);
+        if (absent(place + "/locks.db")) {
+            return local::make_absent_store(place, local::make_promises());
+        }
+        local::keep_private(place);
+        return std::make_unique<local::local_engine>(place, self, base, identity);
     } catch (const local::database_error& error) {
         failure reason = error.reason();
         if (reason.code == errc::outcome_unknown) {
             reason.code = errc::store_unavailable;  // nothing was asked for yet
         }
-        reason.raise("local:" + directory);
+        reason.raise("local:" + place);
     }
 }
 

@@ -32,7 +32,8 @@ class local_engine final : public engine,
                            public votes {
 public:
     /// Throws `std::system_error` with an `errc`.
-    local_engine(const std::string& directory, const client_identity& identity);
+    local_engine(const std::string& directory, const process_ref& self, const time_base& base,
+                 const client_identity& identity);
     ~local_engine() override;
 
     [[nodiscard]] const guarantees& promises() const noexcept override { return promises_; }

@@ -25,9 +25,9 @@ inline constexpr std::int64_t schema_version = 1;
 enum class company : std::uint8_t { none, newcomers, users };
 
 /// Creates the tables in a new file; refuses a file that is not ours or newer than us. If the host was
-/// booted since, forgets all holds, and raises the token counter to the wall clock; but only while
-/// `exclude_others` says that nobody else has the store open. Refuses a store of another time
-/// namespace, and one that is open to programs which see another boot. Throws `database_error`.
+/// booted since, forgets all holds; but only while `exclude_others` says that nobody else has the store
+/// open. Refuses a store of another time namespace, and one that is open to programs which see another
+/// boot. Throws `database_error`.
 void prepare_schema(database& store, const std::string& path, const time_base& base,
                     clock::time_point deadline, const std::function<company()>& exclude_others);
 
