@@ -125,6 +125,8 @@ constexpr std::array exits{
     exit_entry{exit_code::unavailable, "the store is unreachable, or did not answer in time"},
     exit_entry{exit_code::internal, "something unexpected happened"},
     exit_entry{exit_code::resources, "this host has too few file descriptors, processes or memory"},
+    exit_entry{exit_code::store_error,
+               "the store is damaged, was deleted while in use, or answered with an error"},
     exit_entry{exit_code::output, "standard output could not be written (a full disk)"},
     exit_entry{exit_code::not_acquired,
                "the lock was not acquired; for release: nothing was taken away"},
@@ -246,7 +248,7 @@ In the command, before a step that cannot be undone:
                   R"(One line for every holder of every lock whose name starts with PREFIX. If the
 list cannot be completed (a server of a cluster is silent, or --timeout is over), what was found is
 shown, and standard error says what is missing.)",
-                  R"(0 also if nothing is held; 69 also if the list is not complete; 64, 70, 71, 77,
+                  R"(0 also if nothing is held; 69 also if the list is not complete; 64, 70, 71, 72, 77,
 78 as in holdfast --help.)",
                   R"(    holdfast list
     holdfast list billing: --json | jq -r '.locks[].name')",
@@ -260,7 +262,7 @@ and who ran it last, and the last time the lock was taken away by hand.
 A name that nobody holds is free, or says what it is in use as: on Redis the name of a semaphore (run
 --permits) or of a latch stays one.)",
         R"(0, also if nobody holds it; 78 also if the name is that of something else, which no
-lock can have; 64, 69, 70, 71, 77 as in holdfast --help.)",
+lock can have; 64, 69, 70, 71, 72, 77 as in holdfast --help.)",
         R"(    holdfast inspect nightly-backup)"},
     command_entry{
         "release", "take a lock away from its holder", "NAME [OPTIONS]",
@@ -271,7 +273,7 @@ A holder that still runs is told that it lost the lock (holdfast run then ends i
 may need a moment: what it writes in that moment is only kept out by its fencing token. So a holder
 not known to be dead is asked about on the terminal, and needs --force without one.)",
         R"(0 released; 75 nothing was taken away: it was free, changed hands, you did not say yes,
-or nobody could be asked; 64, 69, 70, 71, 77, 78 as in holdfast --help.)",
+or nobody could be asked; 64, 69, 70, 71, 72, 77, 78 as in holdfast --help.)",
         R"(    holdfast release nightly-backup --reason 'host web7 is on fire')"},
     command_entry{
         "check", "inside a command: do we still hold the lock?", "[NAME] [OPTIONS]",
@@ -282,8 +284,8 @@ environment.
 The answer is true when it is given, not a moment later. Where that is not good enough, pass
 HOLDFAST_TOKEN to whatever you write to, and let it refuse tokens smaller than the largest it has
 seen.)",
-        R"(0 still held; 76 no longer; 69 the store is unreachable, so nobody knows; 64, 70, 71, 77, 78
-as in holdfast --help.)",
+        R"(0 still held; 76 no longer; 69 the store is unreachable, so nobody knows; 64, 70, 71, 72, 77,
+78 as in holdfast --help.)",
         R"(    holdfast check || exit 1)"},
     command_entry{
         "doctor", "say what of the store's set-up endangers locks", "[OPTIONS]",
@@ -293,8 +295,8 @@ lacks a permission, whether a cluster serves all its slots and none is left in t
 whether sentinels answer and can agree on a new master.
 Changes nothing. ADVICE could be better and does not count; UNKNOWN could not be looked at.)",
         R"(0 nothing endangers locks; 78 something does, and is marked WARNING; 77 also if the user
-lacks a permission without which the store cannot be opened, which is named; 64, 69, 70, 71 as in
-holdfast --help.)",
+lacks a permission without which the store cannot be opened, which is named; 64, 69, 70, 71, 72 as
+in holdfast --help.)",
         R"(    holdfast doctor --store redis://10.0.0.5)"},
     command_entry{"version", "print the version", "", "", "", ""},
 };
@@ -312,9 +314,9 @@ TERM is sent at once.)"},
             R"(With --json every command writes one object, also when it fails: run as the last line
 on standard error, the others on standard output, with a line for people on standard error unless
 the exit status is 0. status is the exit status. After a failure error is one of usage,
-unavailable, internal, resources, output, not_acquired, lost, unauthorised, configuration,
-not_executable and not_found, and message says more. The outcome of run is one of completed,
-skipped, not_acquired, cancelled, not_started, lost and failed, whatever exit status the
+unavailable, internal, resources, store_error, output, not_acquired, lost, unauthorised,
+configuration, not_executable and not_found, and message says more. The outcome of run is one of
+completed, skipped, not_acquired, cancelled, not_started, lost and failed, whatever exit status the
 command chose. Keys that end in _ms are milliseconds, as durations or since 1970. docs/json.md
 lists all fields; later versions only add to them.)"},
 };

@@ -281,11 +281,15 @@ std::string conclusion::describe_lost() const {
     const auto& arguments = run_.arguments;
     const auto& command = *run_.report.command;
     if (command.loss_reason == errc::max_hold_exceeded && arguments.on_lost != loss_policy::ignore) {
-        return describe_max_hold(arguments.name, *arguments.max_hold, run_.report.held) +
-               ": the command was ended";
+        return describe_max_hold(arguments.name, *arguments.max_hold, run_.report.held) + ": " +
+               std::string{command.ended_by_itself ? command_had_ended : "the command was ended"};
     }
-    return fmt::format("\"{}\" was lost while the command ran ({})", arguments.name,
-                       describe_loss(command.loss_reason, command.loss_detail));
+    const auto reason = describe_loss(command.loss_reason, command.loss_detail);
+    if (command.ended_by_itself) {
+        return fmt::format("\"{}\" was lost ({}); {}, before or after that", arguments.name, reason,
+                           command_had_ended);
+    }
+    return fmt::format("\"{}\" was lost while the command ran ({})", arguments.name, reason);
 }
 
 }  // namespace holdfast::cli

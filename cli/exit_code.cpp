@@ -19,6 +19,8 @@ std::string_view to_word(exit_code code) noexcept {
             break;
         case exit_code::resources:
             return "resources";
+        case exit_code::store_error:
+            return "store_error";
         case exit_code::output:
             return "output";
         case exit_code::not_acquired:
@@ -85,10 +87,11 @@ exit_code exit_code_for(const std::error_code& error) noexcept {
         case errc::invalid_name:
         case errc::invalid_argument:
             return exit_code::usage;
+        case errc::store_error:
+            return exit_code::store_error;
         case errc::forked:
         case errc::shut_down:
         case errc::cancelled:
-        case errc::store_error:
             break;
     }
     return exit_code::internal;

@@ -16,6 +16,7 @@ enum class exit_code : int {
     unavailable = 69,
     internal = 70,
     resources = 71,
+    store_error = 72,
     output = 74,
     not_acquired = 75,
     lost = 76,

@@ -21,7 +21,6 @@
 #include "lock_wait.hpp"
 #include "run_report.hpp"
 #include "run_session.hpp"
-#include "secrets.hpp"
 #include "store.hpp"
 #include "supervisor.hpp"
 #include "text.hpp"

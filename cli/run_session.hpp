@@ -2,6 +2,7 @@
 
 #include <holdfast/client.hpp>
 #include <holdfast/clock.hpp>
+#include <holdfast/error.hpp>
 #include <holdfast/lease.hpp>
 #include <memory>
 #include <optional>

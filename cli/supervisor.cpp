@@ -172,11 +172,24 @@ void supervisor::begin_ending(clock::time_point now) {
 }
 
 void supervisor::begin_killing(clock::time_point now) {
+    const bool told_to_end = stage_ == stage::ending;
     stage_ = stage::killing;
     wake_at_ = now + kill_again_after;
     give_up_at_ = std::max(valid_until_, now + patience_with_killed);
     signal_everyone(SIGKILL);
-    out_.error(fmt::format("{}: killed the command", describe_ending("lost", now)));
+    result_.ended_by_itself = !told_to_end && ended_before_kill();
+    out_.error(fmt::format("{}: {}", describe_ending("lost", now),
+                           result_.ended_by_itself ? command_had_ended : "killed the command"));
+}
+
+/// Whether the command had ended, unseen, when we sent SIGKILL: while this process was stopped, say.
+bool supervisor::ended_before_kill() const {
+    siginfo_t end{};
+    if (child_reaped_ ||
+        waitid(P_PID, static_cast<id_t>(child_), &end, WEXITED | WNOHANG | WNOWAIT) != 0) {
+        return false;
+    }
+    return end.si_pid == child_ && !(end.si_code == CLD_KILLED && end.si_status == SIGKILL);
 }
 
 void supervisor::signal_everyone(int signal) const {

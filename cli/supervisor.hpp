@@ -8,6 +8,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include "arguments.hpp"
@@ -39,12 +40,19 @@ struct supervision_result {
     std::string loss_detail;
     /// The end of the lease, as known when the command ended.
     clock::time_point lease_end;
+    /// When we saw the end of the command.
     clock::time_point child_ended_at;
+    /// The lease was over when we looked, and the command had ended by itself. Nobody knows which came
+    /// first.
+    bool ended_by_itself{};
     /// How many processes of the command are still there. After a loss: those that could not be killed.
     /// Otherwise: those that the command left in the background.
     std::size_t left_behind{};
     bool had_terminal{};
 };
+
+/// What is said of such a command.
+inline constexpr std::string_view command_had_ended = "the command had ended by itself";
 
 /// Watches over a command that runs under a lease.
 ///
@@ -73,6 +81,7 @@ private:
     void decide_while_running(clock::time_point now);
     void begin_ending(clock::time_point now);
     void begin_killing(clock::time_point now);
+    [[nodiscard]] bool ended_before_kill() const;
     void note_loss();
     [[nodiscard]] std::string describe_ending(std::string_view verb, clock::time_point now) const;
     void signal_everyone(int signal) const;

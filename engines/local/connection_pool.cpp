@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::chrono::seconds fork_patience{5};
 constexpr std::chrono::milliseconds closing_patience{50};
-/// For others who are just opening the store or leaving it.
+/// For other processes that are just opening the store or leaving it.
 constexpr std::chrono::milliseconds settling_patience{500};
 
 [[noreturn]] void fail_late(const std::string& path) {
@@ -269,12 +269,12 @@ void connection_pool::give_back(slot& place) noexcept {
         resting = resting_;
     }
     if (resting) {
-        // Only one of those who wait for the writer may have it then.
+        // Only one of the threads that wait for the writer may have it then.
         writer_back_.notify_all();
         all_back_.notify_all();
         return;
     }
-    // One connection is for one of those who wait; more would only find that it has gone again.
+    // One connection serves one waiting thread; more would only find that it has gone again.
     (&place == &writer_ ? writer_back_ : reader_back_).notify_one();
 }
 

@@ -91,12 +91,12 @@ private:
     store_files files_;
     wake_map& others_;
     const std::atomic<bool>& stopping_;
-    /// For who has the writer.
+    /// For the thread that has the writer.
     write_lock writes_;
     file_guard::pointer database_guard_;
     file_guard::pointer memory_guard_;
     std::mutex mutex_;
-    /// Each for those who want such a connection, and for a fork that waits for all of them.
+    /// Each for the threads that want such a connection, and for a fork that waits for all of them.
     std::condition_variable writer_back_;
     std::condition_variable reader_back_;
     std::condition_variable all_back_;

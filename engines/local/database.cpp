@@ -21,6 +21,9 @@ errc code_of(int result, bool stopping) {
                 result == SQLITE_IOERR_SHMMAP) {
                 return errc::store_unavailable;  // before anything was written
             }
+            if (result == SQLITE_IOERR_SHORT_READ) {
+                return errc::store_error;  // so is this: a file was cut short
+            }
             // It may have been the last write of a commit.
             return errc::outcome_unknown;
         case SQLITE_PERM:
@@ -33,7 +36,7 @@ errc code_of(int result, bool stopping) {
 }
 
 std::string advice(int result, const std::string& path) {
-    switch (result & 0xFF) {
+    switch (result == SQLITE_IOERR_SHORT_READ ? SQLITE_CORRUPT : result & 0xFF) {
         case SQLITE_BUSY:
         case SQLITE_LOCKED:
             return "the store is busy: another process keeps it locked";
@@ -57,10 +60,10 @@ int wait_for_lock(void* wait, int attempt) {
 
 }  // namespace
 
-database::database(const std::string& path, opening how, clock::time_point deadline,
+database::database(const std::string& path, opening mode, clock::time_point deadline,
                    const std::atomic<bool>& stopping)
     : path_{path}, wait_{deadline, stopping} {
-    const int flags = SQLITE_OPEN_READWRITE | (how == opening::existing ? 0 : SQLITE_OPEN_CREATE) |
+    const int flags = SQLITE_OPEN_READWRITE | (mode == opening::existing ? 0 : SQLITE_OPEN_CREATE) |
                       SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_NOFOLLOW |
                       SQLITE_OPEN_EXRESCODE;
     const int result = ::sqlite3_open_v2(path.c_str(), &handle_, flags, nullptr);

@@ -20,7 +20,7 @@ namespace holdfast::engines::local {
 /// Thrown inside the engine only; its callers answer with the failure.
 class database_error : public std::exception {
 public:
-    explicit database_error(failure what) : failure_{std::move(what)} {}
+    explicit database_error(failure reason) : failure_{std::move(reason)} {}
     [[nodiscard]] const char* what() const noexcept override { return failure_.detail.c_str(); }
     [[nodiscard]] const failure& reason() const noexcept { return failure_; }
 
@@ -82,7 +82,7 @@ public:
 
     /// Waits for other processes until `deadline`, and no longer than until `stopping` is set. Throws
     /// `database_error`.
-    database(const std::string& path, opening how, clock::time_point deadline,
+    database(const std::string& path, opening mode, clock::time_point deadline,
              const std::atomic<bool>& stopping);
     database(const database&) = delete;
     database& operator=(const database&) = delete;

@@ -2,6 +2,7 @@
 #include <cerrno>
 #include <climits>
 #include <common/shortage.hpp>
+#include <common/validate.hpp>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -13,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include <fcntl.h>
 #include <pwd.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -64,6 +66,16 @@ std::string usual_directory() {
            "this means another store in every working directory; write the whole path: local:" + whole);
 }
 
+[[noreturn]] void refuse_long(const std::string& path) {
+    constexpr std::size_t enough_to_know_it = 64;
+    // Another address is not repeated: it may hold a password.
+    const bool known = path.starts_with('/');
+    refuse(errc::bad_configuration,
+           known ? std::string{shortened(path, enough_to_know_it)} + "…" : std::string{},
+           "this path has " + std::to_string(path.size()) + " bytes; at most " +
+               std::to_string(PATH_MAX - 1) + " are allowed");
+}
+
 [[noreturn]] void refuse_creation(const std::string& path, const std::string& part, int error) {
     const bool forbidden = error == EACCES || error == EPERM || error == EROFS;
     refuse(forbidden ? errc::unauthorised : refusal_for(error), path,
@@ -109,6 +121,17 @@ void check_owner_and_mode(const std::string& path) {
         refuse(errc::bad_configuration, path,
                "other users may write to this directory; name one that only you may write to: " +
                    (sticky ? "local:" + path + "/holdfast-" + user_name() : usual_directory()));
+    }
+}
+
+/// SQLite would call this an outage, which waiting does not end.
+void check_access(const std::string& directory, const std::string& file) {
+    if (::faccessat(AT_FDCWD, file.c_str(), R_OK | W_OK, AT_EACCESS) != 0 && errno != ENOENT) {
+        const int error = errno;
+        refuse(is_shortage(error) ? errc::store_unavailable : errc::unauthorised, directory,
+               file + " cannot be read and written (" + reason_text(error) +
+                   "); make it yours (`chown`, `chmod 600`), or name another directory: " +
+                   usual_directory());
     }
 }
 
@@ -161,6 +184,9 @@ std::string directory_of(std::string_view rest) {
         }
         path = *usual;
     }
+    if (path.size() >= PATH_MAX) {
+        refuse_long(path);
+    }
     if (path.front() != '/') {
         refuse_relative(path);
     }
@@ -199,8 +225,12 @@ void keep_private(const std::string& directory) {
     for (const std::string& path :
          {database, database + "-wal", database + "-shm", directory + "/wake"}) {
         struct ::stat status {};
-        if (::lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) {
+        if (::lstat(path.c_str(), &status) != 0) {
             continue;
+        }
+        if (!S_ISREG(status.st_mode)) {
+            refuse(errc::bad_configuration, directory,
+                   path + " is not a file; delete it, or name another directory");
         }
         if (status.st_nlink > 1) {
             refuse(errc::bad_configuration, directory,
@@ -215,6 +245,7 @@ void keep_private(const std::string& directory) {
                    "other users have access to " + path + ", which cannot be changed (" +
                        reason_text(errno) + "); name another directory: " + usual_directory());
         }
+        check_access(directory, path);
     }
 }
 

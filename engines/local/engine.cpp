@@ -49,17 +49,17 @@ guarantees make_promises() {
 
 }  // namespace
 
-local_engine::local_engine(const std::string& directory, const client_identity& identity)
-    : self_{this_process()},
+local_engine::local_engine(const std::string& directory, const process_ref& self, const time_base& base,
+                           const client_identity& identity)
+    : self_{self},
       identity_{identity},
       address_{"local:" + directory},
       promises_{make_promises()},
       wake_map_{std::make_shared<wake_map>(directory + "/wake", self_)},
-      connections_{directory, this_time_base(), *wake_map_, clock::now() + identity.opening_timeout,
-                   stopping_} {
+      connections_{directory, base, *wake_map_, clock::now() + identity.opening_timeout, stopping_} {
     {
         const auto store = connections_.writer(clock::now() + identity.opening_timeout);
-        store->leave_card(identity_, self_);
+        store->enter(identity_, self_);
         store->sweep(self_);
     }
     watcher_ = std::make_unique<watcher>(wake_map_, [this] { tell_client(); });
@@ -86,8 +86,8 @@ void local_engine::attach(client_callbacks callbacks) {
 }
 
 template <class Reply, class Lines, class Work>
-void local_engine::dispatch(Lines lines, call how, Reply blank, completion<Reply> done, Work work) {
-    calls_.dispatch(std::move(lines), how, blank, std::move(done),
+void local_engine::dispatch(Lines lines, call limits, Reply blank, completion<Reply> done, Work work) {
+    calls_.dispatch(std::move(lines), limits, blank, std::move(done),
                     [this, blank, work = std::move(work)](clock::time_point deadline) mutable {
                         try {
                             try {
@@ -103,14 +103,14 @@ void local_engine::dispatch(Lines lines, call how, Reply blank, completion<Reply
                     });
 }
 
-void local_engine::acquire(acquire_request request, call how, completion<acquire_reply> done) {
+void local_engine::acquire(acquire_request request, call limits, completion<acquire_reply> done) {
     if (auto bad = check_request(request, promises_)) {
         done({.error = std::move(bad)});
         return;
     }
     const auto line = line_of(request.name);
     dispatch(
-        line, how, acquire_reply{}, std::move(done),
+        line, limits, acquire_reply{}, std::move(done),
         [this, request = std::move(request)](auto deadline) { return acquire_now(request, deadline); });
 }
 
@@ -147,7 +147,7 @@ acquire_reply local_engine::acquire_now(const acquire_request& request, clock::t
     return result.reply;
 }
 
-void local_engine::renew(std::vector<renew_request> batch, call how,
+void local_engine::renew(std::vector<renew_request> batch, call limits,
                          completion<std::vector<renew_reply>> done) {
     std::vector<renew_reply> blank(batch.size());
     std::vector<call_order::line> lines;
@@ -159,7 +159,7 @@ void local_engine::renew(std::vector<renew_request> batch, call how,
         done({});
         return;
     }
-    dispatch(std::move(lines), how, std::move(blank), std::move(done),
+    dispatch(std::move(lines), limits, std::move(blank), std::move(done),
              [this, batch = std::move(batch)](auto deadline) { return renew_now(batch, deadline); });
 }
 
@@ -192,14 +192,14 @@ std::vector<renew_reply> local_engine::renew_now(const std::vector<renew_request
     return replies;
 }
 
-void local_engine::release(release_request request, call how, completion<release_reply> done) {
+void local_engine::release(release_request request, call limits, completion<release_reply> done) {
     if (auto bad = check_request(request, promises_)) {
         done({.error = std::move(bad)});
         return;
     }
     const auto line = line_of(request.name);
     dispatch(
-        line, how, release_reply{}, std::move(done),
+        line, limits, release_reply{}, std::move(done),
         [this, request = std::move(request)](auto deadline) { return release_now(request, deadline); });
 }
 
@@ -219,13 +219,13 @@ release_reply local_engine::release_now(const release_request& request, clock::t
     return reply;
 }
 
-void local_engine::revoke(revoke_request request, call how, completion<revoke_reply> done) {
+void local_engine::revoke(revoke_request request, call limits, completion<revoke_reply> done) {
     if (auto bad = check_request(request, promises_)) {
         done({.error = std::move(bad)});
         return;
     }
     const auto line = line_of(request.name);
-    dispatch(line, how, revoke_reply{}, std::move(done),
+    dispatch(line, limits, revoke_reply{}, std::move(done),
              [this, request = std::move(request)](auto deadline) {
                  revoke_reply reply = connections_.writer(deadline)->revoke(request);
                  if (reply.result == revoke_reply::outcome::revoked) {
@@ -236,39 +236,39 @@ void local_engine::revoke(revoke_request request, call how, completion<revoke_re
              });
 }
 
-void local_engine::inspect(std::string name, call how, completion<inspect_reply> done) {
+void local_engine::inspect(std::string name, call limits, completion<inspect_reply> done) {
     if (auto bad = check_name(name)) {
         done({.info = {}, .error = std::move(bad)});
         return;
     }
     const auto line = line_of(name);
-    dispatch(line, how, inspect_reply{}, std::move(done),
+    dispatch(line, limits, inspect_reply{}, std::move(done),
              [this, name = std::move(name)](auto deadline) {
                  const auto store = connections_.reader(deadline);
                  return inspect_reply{describe_name(*store, *wake_map_, self_, name), {}};
              });
 }
 
-void local_engine::list(list_request request, call how, completion<list_reply> done) {
+void local_engine::list(list_request request, call limits, completion<list_reply> done) {
     if (auto bad = check_request(request, promises_)) {
         done({.locks = {}, .next = {}, .error = std::move(bad)});
         return;
     }
-    dispatch(std::vector<call_order::line>{}, how, list_reply{}, std::move(done),
+    dispatch(std::vector<call_order::line>{}, limits, list_reply{}, std::move(done),
              [this, request = std::move(request)](auto deadline) {
                  const auto store = connections_.reader(deadline);
                  return list_names(*store, *wake_map_, self_, request);
              });
 }
 
-void local_engine::latch(latch_request request, call how, completion<latch_reply> done) {
+void local_engine::latch(latch_request request, call limits, completion<latch_reply> done) {
     if (auto bad = check_request(request, promises_)) {
         done({.error = std::move(bad)});
         return;
     }
     const auto line = line_of(request.name);
     dispatch(
-        line, how, latch_reply{}, std::move(done),
+        line, limits, latch_reply{}, std::move(done),
         [this, request = std::move(request)](auto deadline) { return latch_now(request, deadline); });
 }
 
@@ -383,19 +383,23 @@ std::unique_ptr<engine> open_local(std::string_view rest, const client_identity&
     if (absent(wanted)) {
         return local::make_absent_store(wanted, local::make_promises());
     }
-    const std::string directory = local::prepare_directory(wanted);
-    if (absent(directory + "/locks.db")) {
-        return local::make_absent_store(directory, local::make_promises());
-    }
-    local::keep_private(directory);
+    std::string place = wanted;
     try {
-        return std::make_unique<local::local_engine>(directory, identity);
+        // Before anything is made: who cannot tell these leaves no new store behind.
+        const local::process_ref self = local::this_process();
+        const local::time_base base = local::this_time_base();
+        place = local::prepare_directory(wanted);
+        if (absent(place + "/locks.db")) {
+            return local::make_absent_store(place, local::make_promises());
+        }
+        local::keep_private(place);
+        return std::make_unique<local::local_engine>(place, self, base, identity);
     } catch (const local::database_error& error) {
         failure reason = error.reason();
         if (reason.code == errc::outcome_unknown) {
             reason.code = errc::store_unavailable;  // nothing was asked for yet
         }
-        reason.raise("local:" + directory);
+        reason.raise("local:" + place);
     }
 }
 

@@ -17,8 +17,8 @@ namespace holdfast::engines::local {
 
 /// Locks among the processes of one user on one host, in a directory.
 ///
-///     locks.db   an SQLite database: who holds what, until when (see schema.hpp)
-///     wake       shared memory: who waits for what (see wake_map.hpp)
+///     locks.db   an SQLite database: the holds and their ends (see schema.hpp)
+///     wake       shared memory: the waiters of each name (see wake_map.hpp)
 ///
 /// All files, those of SQLite beside the database too, stay the same while anybody has them open (see
 /// store_files.hpp).
@@ -32,7 +32,8 @@ class local_engine final : public engine,
                            public votes {
 public:
     /// Throws `std::system_error` with an `errc`.
-    local_engine(const std::string& directory, const client_identity& identity);
+    local_engine(const std::string& directory, const process_ref& self, const time_base& base,
+                 const client_identity& identity);
     ~local_engine() override;
 
     [[nodiscard]] const guarantees& promises() const noexcept override { return promises_; }
@@ -43,14 +44,14 @@ public:
     }
     void attach(client_callbacks callbacks) override;
 
-    void acquire(acquire_request request, call how, completion<acquire_reply> done) override;
-    void renew(std::vector<renew_request> batch, call how,
+    void acquire(acquire_request request, call limits, completion<acquire_reply> done) override;
+    void renew(std::vector<renew_request> batch, call limits,
                completion<std::vector<renew_reply>> done) override;
-    void release(release_request request, call how, completion<release_reply> done) override;
-    void revoke(revoke_request request, call how, completion<revoke_reply> done) override;
-    void inspect(std::string name, call how, completion<inspect_reply> done) override;
-    void list(list_request request, call how, completion<list_reply> done) override;
-    void latch(latch_request request, call how, completion<latch_reply> done) override;
+    void release(release_request request, call limits, completion<release_reply> done) override;
+    void revoke(revoke_request request, call limits, completion<revoke_reply> done) override;
+    void inspect(std::string name, call limits, completion<inspect_reply> done) override;
+    void list(list_request request, call limits, completion<list_reply> done) override;
+    void latch(latch_request request, call limits, completion<latch_reply> done) override;
     [[nodiscard]] store_instance instance(const std::string& name) const override;
     [[nodiscard]] std::unique_ptr<subscription> watch(std::string name, lock_kind,
                                                       std::function<void()> hint) override;
@@ -58,7 +59,7 @@ public:
 private:
     /// As `ordered_calls::dispatch`, with what the database throws in the answer.
     template <class Reply, class Lines, class Work>
-    void dispatch(Lines lines, call how, Reply blank, completion<Reply> done, Work work);
+    void dispatch(Lines lines, call limits, Reply blank, completion<Reply> done, Work work);
 
     [[nodiscard]] acquire_reply acquire_now(const acquire_request& request, clock::time_point deadline);
     [[nodiscard]] release_reply release_now(const release_request& request, clock::time_point deadline);

@@ -30,13 +30,13 @@ guards_of_process& all_guards() {
     return all;
 }
 
-[[noreturn]] void fail_to_guard(const std::string& what, int error) {
+[[noreturn]] void fail_to_guard(const std::string& problem, int error) {
     throw database_error{
-        {errc::store_unavailable, what + ": " + std::generic_category().message(error)}};
+        {errc::store_unavailable, problem + ": " + std::generic_category().message(error)}};
 }
 
 /// Of the database: one of the bytes that SQLite locks for itself alone before it deletes the journal.
-/// Others who have it open share them.
+/// Other processes that have it open share them.
 constexpr off_t shared_first = 0x40000002;
 /// Of the shared memory: SQLite has its lock on it, and waits for nobody who reads it.
 constexpr off_t sqlites_byte = 128;
@@ -72,7 +72,7 @@ file_number number_of(const struct ::stat& status) noexcept {
 file_guard::pointer file_guard::of(const std::string& path, part which) {
     auto& all = all_guards();
     const std::lock_guard lock{all.mutex};
-    // Before it is opened: who closes it drops the locks of the others in this process.
+    // Before it is opened: closing the file drops the locks of others in this process.
     struct ::stat status {};
     if (::stat(path.c_str(), &status) != 0) {
         if (errno == ENOENT) {

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -35,12 +34,9 @@ void close_if_open(int descriptor) noexcept {
 process_watch::process_watch(const process_ref& self,
                              std::function<std::vector<process_ref>(const std::string&)> holders_of,
                              std::function<void(const std::string&)> holder_died)
-    : self_{self},
-      holders_of_{std::move(holders_of)},
-      holder_died_{std::move(holder_died)},
-      wake_up_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)} {
+    : self_{self}, holders_of_{std::move(holders_of)}, holder_died_{std::move(holder_died)} {
     // Made now: later there may be no descriptor left.
-    if (wake_up_ < 0) {
+    if (!wake_up_) {
         failure{errc::store_unavailable,
                 "the end of processes cannot be watched: " + std::system_category().message(errno)}
             .raise("local:");
@@ -57,9 +53,7 @@ void process_watch::stop() {
         const std::lock_guard lock{mutex_};
         stopped_ = true;
         thread.swap(thread_);
-        if (wake_up_ >= 0) {
-            ::eventfd_write(wake_up_, 1);
-        }
+        wake_up_.ring();
     }
     if (thread.joinable()) {
         thread.join();
@@ -68,8 +62,6 @@ void process_watch::stop() {
         close_if_open(descriptor);
     }
     descriptors_.clear();
-    const std::lock_guard lock{mutex_};
-    close_if_open(std::exchange(wake_up_, -1));
 }
 
 void process_watch::look_at(std::string name) {
@@ -125,7 +117,7 @@ void process_watch::change(const std::function<void()>& apply) {
             return;  // no thread to be had; the next change tries again
         }
     }
-    ::eventfd_write(wake_up_, 1);
+    wake_up_.ring();
 }
 
 void process_watch::serve() {
@@ -205,7 +197,7 @@ void process_watch::report(const process_ref& process) {
 }
 
 bool process_watch::wait_for_ends(std::vector<process_ref>& ended) {
-    std::vector<::pollfd> polled{{wake_up_, POLLIN, 0}};
+    std::vector<::pollfd> polled{{wake_up_.descriptor(), POLLIN, 0}};
     std::vector<process_ref> processes;
     for (const auto& [process, descriptor] : descriptors_) {
         if (descriptor >= 0) {
@@ -222,8 +214,7 @@ bool process_watch::wait_for_ends(std::vector<process_ref>& ended) {
                 ended.push_back(processes[index]);
             }
         }
-        ::eventfd_t count{};
-        ::eventfd_read(wake_up_, &count);
+        wake_up_.silence();
     }
     const std::lock_guard lock{mutex_};
     return !stopped_;

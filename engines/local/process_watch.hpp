@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <local/process.hpp>
+#include <threading/bell.hpp>
 
 namespace holdfast::engines::local {
 
@@ -34,7 +35,7 @@ public:
     process_watch& operator=(const process_watch&) = delete;
     ~process_watch();
 
-    /// Finds out who holds `name`, and follows them.
+    /// Finds the holders of `name`, and follows their processes.
     void look_at(std::string name);
     /// `holders` replace those that were followed for `name` before.
     void follow(const std::string& name, std::vector<process_ref> holders);
@@ -54,7 +55,7 @@ private:
     const process_ref self_;
     const std::function<std::vector<process_ref>(const std::string&)> holders_of_;
     const std::function<void(const std::string&)> holder_died_;
-    int wake_up_;
+    threading::bell wake_up_;
     std::mutex mutex_;
     bool stopped_{};
     std::set<std::string> new_names_;

@@ -85,9 +85,6 @@ void forget_earlier_boots(database& store, const std::string& base) {
     transaction change{store};
     if (recorded_base(store) != base) {
         store.execute("DELETE FROM hold WHERE name <> x''; DELETE FROM client; DELETE FROM latch");
-        statement counter{store,
-                          "UPDATE hold SET token = max(token, ?1) WHERE name = x'' AND owner = x''"};
-        counter.bind(1, wall_microseconds()).run();
         statement mark{store, "UPDATE boot SET id = ?1"};
         mark.bind(1, base).run();
     }

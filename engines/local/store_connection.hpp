@@ -32,9 +32,9 @@ struct seen_hold {
 /// Thread safety: one thread at a time.
 class store_connection {
 public:
-    store_connection(const store_files& files, database::opening how, clock::time_point deadline,
+    store_connection(const store_files& files, database::opening mode, clock::time_point deadline,
                      const std::atomic<bool>& stopping)
-        : files_{files}, database_{files.database(), how, deadline, stopping} {}
+        : files_{files}, database_{files.database(), mode, deadline, stopping} {}
     store_connection(const store_connection&) = delete;
     store_connection& operator=(const store_connection&) = delete;
     ~store_connection();
@@ -65,7 +65,9 @@ public:
               const std::function<bool(seen_hold&&)>& more);
     [[nodiscard]] std::optional<revocation_info> last_revocation(std::string_view name);
 
-    void leave_card(const client_identity& identity, const process_ref& process);
+    /// For a client that opens the store: leaves its card, and raises the token counter to the wall
+    /// clock, at no cost to grants.
+    void enter(const client_identity& identity, const process_ref& process);
     /// Unless something of the client's is still there.
     void take_card_back(const owner_id& client);
     /// Forgets what expired, and the cards of processes that ended and left nothing.
@@ -86,6 +88,8 @@ private:
     void update(std::string_view name, const records::hold& hold);
     [[nodiscard]] seen_hold read_seen_hold(const statement& row) const;
     [[nodiscard]] std::vector<std::int64_t> superfluous_cards(const process_ref& observer);
+    void raise_counter();
+    void leave_card(const client_identity& identity, const process_ref& process);
     [[nodiscard]] bool is_marked(const latch_request& request);
     void mark(const latch_request& request);
     void write_latch(std::string_view name, const latch_reply& state, clock::time_point expires);

@@ -77,8 +77,22 @@ std::optional<revocation_info> store_connection::last_revocation(std::string_vie
                            to_wall_time(row.number(4))};
 }
 
-void store_connection::leave_card(const client_identity& identity, const process_ref& process) {
+void store_connection::enter(const client_identity& identity, const process_ref& process) {
     transaction change{database_};
+    raise_counter();
+    leave_card(identity, process);
+    change.commit();
+}
+
+/// The counter may be behind tokens that were granted: the last grants were in a journal that was
+/// deleted or cut, or that never reached the disk, or the database is a copy of an earlier one.
+void store_connection::raise_counter() {
+    statement raise{database_,
+                    "UPDATE hold SET token = max(token, ?1) WHERE name = x'' AND owner = x''"};
+    raise.bind(1, to_number(std::chrono::system_clock::now())).run();
+}
+
+void store_connection::leave_card(const client_identity& identity, const process_ref& process) {
     const owner_bytes client = to_bytes(identity.client);
     statement insert{
         database_,
@@ -93,7 +107,6 @@ void store_connection::leave_card(const client_identity& identity, const process
         .bind(7, static_cast<std::int64_t>(process.start_time))
         .bind(8, static_cast<std::int64_t>(process.pid_namespace))
         .run();
-    change.commit();
 }
 
 void store_connection::take_card_back(const owner_id& client) {

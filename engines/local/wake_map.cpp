@@ -125,8 +125,8 @@ wake_map::wake_map(const std::string& path, const process_ref& self)
         ::close(file_);
         failure{errc::bad_configuration, "this is not a file; delete it"}.raise(path);
     }
-    // Everybody who has the store open shares this lock. Whoever gets it alone is the first after all
-    // others left, and clears what they left behind.
+    // All processes that have the store open share this lock. One that gets it alone is the first after
+    // all others left, and clears what they left behind.
     const bool alone = ::flock(file_, LOCK_EX | LOCK_NB) == 0;
     if (!alone) {
         if (const int error = share_patiently(file_); error != 0) {
@@ -184,7 +184,7 @@ bool wake_map::reachable() const noexcept {
     if (::posix_fallocate(file_, 0, sizeof(layout)) != 0) {
         return false;
     }
-    // Nobody knows any more who waits: from now on all are always woken.
+    // The waiters are not known any more: from now on all are always woken.
     map_->overflow.fetch_add(very_many);
     return true;
 }

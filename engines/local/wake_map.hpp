@@ -37,13 +37,13 @@ public:
     wake_map& operator=(const wake_map&) = delete;
     ~wake_map();
 
-    /// Tries to be the only one who has the store open, until `let_others_in`. When it fails nobody
-    /// knows that we have it open, either: to be tried again, or followed by `let_others_in`.
+    /// Tries to be the only process that has the store open, until `let_others_in`. When it fails, no
+    /// process knows that we have it open: to be tried again, or followed by `let_others_in`.
     [[nodiscard]] bool exclude_others() noexcept;
     /// Throws `std::system_error` with an `errc`.
     void let_others_in();
 
-    /// What stands for the files that those who have the store open use; 0 while nobody has said.
+    /// Identifies the files of the processes that have the store open; 0 while it is not known.
     [[nodiscard]] std::uint64_t files() const noexcept;
     /// Says it if nobody has. False if others use other files.
     [[nodiscard]] bool agree_on_files(std::uint64_t mark) noexcept;

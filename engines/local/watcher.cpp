@@ -29,11 +29,11 @@ public:
     }
 
     /// True when its name has no watch any more.
-    [[nodiscard]] bool remove(entries::iterator where) {
+    [[nodiscard]] bool remove(entries::iterator entry) {
         const std::lock_guard lock{mutex_};
-        map_->remove_waiter(where->second->place);
-        const std::string name = where->first;
-        entries_.erase(where);
+        map_->remove_waiter(entry->second->place);
+        const std::string name = entry->first;
+        entries_.erase(entry);
         return !entries_.contains(name);
     }
 
@@ -72,11 +72,11 @@ private:
 
 class watcher::handle final : public subscription {
 public:
-    handle(std::shared_ptr<table> owner, table::entries::iterator where, std::string name,
+    handle(std::shared_ptr<table> owner, table::entries::iterator entry, std::string name,
            std::function<void(const std::string&)> ended)
-        : table_{std::move(owner)}, where_{where}, name_{std::move(name)}, ended_{std::move(ended)} {}
+        : table_{std::move(owner)}, entry_{entry}, name_{std::move(name)}, ended_{std::move(ended)} {}
     ~handle() override {
-        if (table_->remove(where_)) {
+        if (table_->remove(entry_)) {
             ended_(name_);
         }
     }
@@ -84,7 +84,7 @@ public:
 
 private:
     std::shared_ptr<table> table_;
-    table::entries::iterator where_;
+    table::entries::iterator entry_;
     std::string name_;
     std::function<void(const std::string&)> ended_;
 };
@@ -104,8 +104,8 @@ watcher::~watcher() {
 
 std::unique_ptr<subscription> watcher::watch(std::string name, std::function<void()> hint,
                                              std::function<void(const std::string&)> ended) {
-    const auto where = table_->add(name, std::move(hint));
-    return std::make_unique<handle>(table_, where, std::move(name), std::move(ended));
+    const auto added = table_->add(name, std::move(hint));
+    return std::make_unique<handle>(table_, added, std::move(name), std::move(ended));
 }
 
 bool watcher::is_watched(std::string_view name) const {

@@ -32,7 +32,7 @@ public:
     [[nodiscard]] std::unique_ptr<subscription> watch(std::string name, std::function<void()> hint,
                                                       std::function<void(const std::string&)> ended);
     [[nodiscard]] bool is_watched(std::string_view name) const;
-    /// Gives the hint to all who watch `name`.
+    /// Gives the hint to all watches of `name`.
     void fire(std::string_view name);
 
 private:

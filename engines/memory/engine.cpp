@@ -33,7 +33,7 @@ const guarantees& memory_promises() {
 
 /// One client of a store, as the others see it.
 struct member {
-    explicit member(client_identity who) : identity{std::move(who)} {}
+    explicit member(client_identity client) : identity{std::move(client)} {}
 
     const client_identity identity;
     callback_gate gate;
@@ -98,17 +98,17 @@ class memory_subscription final : public subscription {
 public:
     using place = decltype(shared_store::watches)::iterator;
 
-    memory_subscription(std::shared_ptr<shared_store> store, place where)
-        : store_{std::move(store)}, where_{where} {}
+    memory_subscription(std::shared_ptr<shared_store> store, place position)
+        : store_{std::move(store)}, position_{position} {}
     ~memory_subscription() override {
         const std::lock_guard lock{store_->mutex};
-        store_->watches.erase(where_);
+        store_->watches.erase(position_);
     }
     [[nodiscard]] bool active() const noexcept override { return true; }
 
 private:
     std::shared_ptr<shared_store> store_;
-    place where_;
+    place position_;
 };
 
 using watch_list = std::vector<std::shared_ptr<watch_entry>>;
@@ -151,8 +151,8 @@ public:
         self_->holds_may_have_changed = std::move(callbacks.holds_may_have_changed);
     }
 
-    void acquire(acquire_request request, call how, completion<acquire_reply> done) override {
-        perform(request, how, done, [&](store_model& model, clock::time_point now) {
+    void acquire(acquire_request request, call limits, completion<acquire_reply> done) override {
+        perform(request, limits, done, [&](store_model& model, clock::time_point now) {
             return model.acquire(request, now, std::chrono::system_clock::now());
         });
     }
@@ -161,12 +161,12 @@ public:
         return true;
     }
 
-    void acquire_all(std::vector<acquire_request> all, call how,
+    void acquire_all(std::vector<acquire_request> all, call limits,
                      completion<acquire_all_reply> done) override {
         acquire_all_reply reply;
         const auto now = clock::now();
         for (const auto& one : all) {
-            if (auto bad = refusal(one, how, now)) {
+            if (auto bad = refusal(one, limits, now)) {
                 reply.error = std::move(bad);
                 done(std::move(reply));
                 return;
@@ -179,14 +179,14 @@ public:
         done(std::move(reply));
     }
 
-    void renew(std::vector<renew_request> batch, call how,
+    void renew(std::vector<renew_request> batch, call limits,
                completion<std::vector<renew_reply>> done) override {
         std::vector<renew_reply> replies(batch.size());
         const auto now = clock::now();
         {
             const std::lock_guard lock{store_->mutex};
             for (std::size_t index = 0; index < batch.size(); ++index) {
-                if (auto bad = refusal(batch[index], how, now)) {
+                if (auto bad = refusal(batch[index], limits, now)) {
                     replies[index].error = std::move(bad);
                 } else {
                     replies[index] = store_->model.renew(batch[index], now);
@@ -196,8 +196,8 @@ public:
         done(std::move(replies));
     }
 
-    void release(release_request request, call how, completion<release_reply> done) override {
-        perform(request, how, done, [&](store_model& model, clock::time_point now) {
+    void release(release_request request, call limits, completion<release_reply> done) override {
+        perform(request, limits, done, [&](store_model& model, clock::time_point now) {
             release_reply reply = model.release(request, now);
             if (reply.result == release_reply::outcome::released) {
                 reply.others_waiting = others_waiting(request.name);
@@ -206,9 +206,9 @@ public:
         });
     }
 
-    void revoke(revoke_request request, call how, completion<revoke_reply> done) override {
+    void revoke(revoke_request request, call limits, completion<revoke_reply> done) override {
         std::vector<std::shared_ptr<member>> told;
-        perform(request, how, completion<revoke_reply>{[&](revoke_reply reply) {
+        perform(request, limits, completion<revoke_reply>{[&](revoke_reply reply) {
                     tell(told);
                     done(std::move(reply));
                 }},
@@ -221,12 +221,12 @@ public:
                 });
     }
 
-    void inspect(std::string name, call how, completion<inspect_reply> done) override {
+    void inspect(std::string name, call limits, completion<inspect_reply> done) override {
         inspect_reply reply;
         const auto now = clock::now();
         reply.error = check_name(name);
         if (!reply.error) {
-            reply.error = lateness(how, now);
+            reply.error = lateness(limits, now);
         }
         if (!reply.error) {
             const std::lock_guard lock{store_->mutex};
@@ -236,8 +236,8 @@ public:
         done(std::move(reply));
     }
 
-    void list(list_request request, call how, completion<list_reply> done) override {
-        perform(request, how, done, [&](store_model& model, clock::time_point now) {
+    void list(list_request request, call limits, completion<list_reply> done) override {
+        perform(request, limits, done, [&](store_model& model, clock::time_point now) {
             list_reply reply = model.list(request, now);
             for (lock_info& info : reply.locks) {
                 complete(info);
@@ -246,8 +246,8 @@ public:
         });
     }
 
-    void latch(latch_request request, call how, completion<latch_reply> done) override {
-        perform(request, how, done,
+    void latch(latch_request request, call limits, completion<latch_reply> done) override {
+        perform(request, limits, done,
                 [&](store_model& model, clock::time_point now) { return model.latch(request, now); });
     }
 
@@ -268,28 +268,28 @@ private:
         return {client.high, client.low};
     }
 
-    static failure lateness(const call& how, clock::time_point now) {
-        if (now < how.deadline) {
+    static failure lateness(const call& limits, clock::time_point now) {
+        if (now < limits.deadline) {
             return {};
         }
         return {errc::store_unavailable, "the deadline passed before the store was asked"};
     }
 
     template <class Request>
-    failure refusal(const Request& request, const call& how, clock::time_point now) const {
+    failure refusal(const Request& request, const call& limits, clock::time_point now) const {
         if (auto bad = check_request(request, promises())) {
             return bad;
         }
-        return lateness(how, now);
+        return lateness(limits, now);
     }
 
     /// Does `work` under the lock, then wakes those whom it concerns and answers, without it.
     template <class Request, class Reply, class Work>
-    void perform(const Request& request, const call& how, const completion<Reply>& done, Work work) {
+    void perform(const Request& request, const call& limits, const completion<Reply>& done, Work work) {
         Reply reply;
         watch_list due;
         const auto now = clock::now();
-        reply.error = refusal(request, how, now);
+        reply.error = refusal(request, limits, now);
         if (!reply.error) {
             const std::lock_guard lock{store_->mutex};
             reply = work(store_->model, now);

@@ -39,8 +39,8 @@ class name_subscription final : public subscription {
 public:
     using place = decltype(watch_list::watches)::iterator;
 
-    name_subscription(std::shared_ptr<watch_list> list, place where)
-        : list_{std::move(list)}, where_{where} {}
+    name_subscription(std::shared_ptr<watch_list> list, place position)
+        : list_{std::move(list)}, position_{position} {}
     name_subscription(const name_subscription&) = delete;
     name_subscription& operator=(const name_subscription&) = delete;
     ~name_subscription() override;
@@ -48,7 +48,7 @@ public:
 
 private:
     std::shared_ptr<watch_list> list_;
-    place where_;
+    place position_;
 };
 
 /// Performs what the recipe asks for. The mutex guards the recipe and what is waited for, and is never
@@ -109,8 +109,8 @@ public:
         callbacks_ = std::make_shared<const client_callbacks>(std::move(callbacks));
     }
 
-    void acquire(acquire_request request, call how, completion<acquire_reply> done) override {
-        auto bad = refusal(request, how);
+    void acquire(acquire_request request, call limits, completion<acquire_reply> done) override {
+        auto bad = refusal(request, limits);
         if (!bad && ((request.mode == claim_mode::shared && !promises_.shared) ||
                      (request.mode == claim_mode::permit && !promises_.permits))) {
             bad = {errc::guarantee_not_met, "this store has no locks of this kind"};
@@ -123,18 +123,18 @@ public:
             [&](auto now) {
                 const auto id = ++last_call_;
                 acquires_[id] = std::move(done);
-                return recipe_.acquire(id, std::move(request), how.deadline, now);
+                return recipe_.acquire(id, std::move(request), limits.deadline, now);
             },
-            how.from);
+            limits.from);
     }
 
-    void renew(std::vector<renew_request> batch, call how,
+    void renew(std::vector<renew_request> batch, call limits,
                completion<std::vector<renew_reply>> done) override {
         std::vector<renew_reply> replies(batch.size());
         std::vector<std::size_t> places;
         std::vector<renew_request> sound;
         for (std::size_t index = 0; index < batch.size(); ++index) {
-            replies[index].error = refusal(batch[index], how);
+            replies[index].error = refusal(batch[index], limits);
             if (!replies[index].error) {
                 places.push_back(index);
                 sound.push_back(std::move(batch[index]));
@@ -155,13 +155,13 @@ public:
             [&](auto now) {
                 const auto id = ++last_call_;
                 renewals_[id] = std::move(merged);
-                return recipe_.renew(id, std::move(sound), how.deadline, now);
+                return recipe_.renew(id, std::move(sound), limits.deadline, now);
             },
-            how.from);
+            limits.from);
     }
 
-    void release(release_request request, call how, completion<release_reply> done) override {
-        if (auto bad = refusal(request, how)) {
+    void release(release_request request, call limits, completion<release_reply> done) override {
+        if (auto bad = refusal(request, limits)) {
             done({.error = std::move(bad)});
             return;
         }
@@ -169,9 +169,9 @@ public:
             [&](auto now) {
                 const auto id = ++last_call_;
                 releases_[id] = std::move(done);
-                return recipe_.release(id, std::move(request), how.deadline, now);
+                return recipe_.release(id, std::move(request), limits.deadline, now);
             },
-            how.from);
+            limits.from);
     }
 
     [[nodiscard]] std::unique_ptr<subscription> watch(std::string name, lock_kind,
@@ -202,11 +202,11 @@ public:
 
 private:
     template <class Request>
-    [[nodiscard]] failure refusal(const Request& request, const call& how) const {
+    [[nodiscard]] failure refusal(const Request& request, const call& limits) const {
         if (auto bad = check_request(request, promises_)) {
             return bad;
         }
-        if (clock::now() >= how.deadline) {
+        if (clock::now() >= limits.deadline) {
             return {errc::store_unavailable, "the deadline passed before the store was asked"};
         }
         return {};
@@ -368,11 +368,11 @@ private:
 };
 
 name_subscription::~name_subscription() {
-    const auto name = where_->first;
+    const auto name = position_->first;
     node_engine* engine{};
     {
         const std::lock_guard lock{list_->mutex};
-        list_->watches.erase(where_);
+        list_->watches.erase(position_);
         engine = list_->engine;
     }
     if (engine != nullptr) {
@@ -386,7 +386,7 @@ bool name_subscription::active() const noexcept {
         const std::lock_guard lock{list_->mutex};
         engine = list_->engine;
     }
-    return engine != nullptr && engine->hears(where_->first);
+    return engine != nullptr && engine->hears(position_->first);
 }
 
 }  // namespace

@@ -118,20 +118,20 @@ public:
             [this, tell = std::move(callbacks.holds_may_have_changed)] { gate_.pass(tell); });
     }
 
-    void acquire(acquire_request request, call how, completion<acquire_reply> done) override {
-        ask(std::move(request), how, std::move(done), &records_engine::acquire_now);
+    void acquire(acquire_request request, call limits, completion<acquire_reply> done) override {
+        ask(std::move(request), limits, std::move(done), &records_engine::acquire_now);
     }
-    void release(release_request request, call how, completion<release_reply> done) override {
-        ask(std::move(request), how, std::move(done), &records_engine::release_now);
+    void release(release_request request, call limits, completion<release_reply> done) override {
+        ask(std::move(request), limits, std::move(done), &records_engine::release_now);
     }
-    void revoke(revoke_request request, call how, completion<revoke_reply> done) override {
-        ask(std::move(request), how, std::move(done), &records_engine::revoke_now);
+    void revoke(revoke_request request, call limits, completion<revoke_reply> done) override {
+        ask(std::move(request), limits, std::move(done), &records_engine::revoke_now);
     }
-    void latch(latch_request request, call how, completion<latch_reply> done) override {
-        ask(std::move(request), how, std::move(done), &records_engine::latch_now);
+    void latch(latch_request request, call limits, completion<latch_reply> done) override {
+        ask(std::move(request), limits, std::move(done), &records_engine::latch_now);
     }
     /// Each name has a record of its own: so many requests, on as many threads as there are.
-    void renew(std::vector<renew_request> batch, call how,
+    void renew(std::vector<renew_request> batch, call limits,
                completion<std::vector<renew_reply>> done) override {
         if (batch.empty()) {
             done({});
@@ -139,30 +139,30 @@ public:
         }
         const auto all = std::make_shared<batch_of_renewals>(batch.size(), std::move(done));
         for (std::size_t index = 0; index < batch.size(); ++index) {
-            ask(std::move(batch[index]), how, completion<renew_reply>{[all, index](renew_reply reply) {
-                    all->finish(index, std::move(reply));
-                }},
+            ask(std::move(batch[index]), limits,
+                completion<renew_reply>{
+                    [all, index](renew_reply reply) { all->finish(index, std::move(reply)); }},
                 &records_engine::renew_now);
         }
     }
 
-    void inspect(std::string name, call how, completion<inspect_reply> done) override {
+    void inspect(std::string name, call limits, completion<inspect_reply> done) override {
         if (auto bad = check_name(name)) {
             done({.info = {}, .error = std::move(bad)});
             return;
         }
         const auto line = line_of(name);
-        calls_.dispatch(line, how, inspect_reply{}, std::move(done),
+        calls_.dispatch(line, limits, inspect_reply{}, std::move(done),
                         [this, name = std::move(name)](clock::time_point deadline) {
                             return inspect_now(name, deadline);
                         });
     }
-    void list(list_request request, call how, completion<list_reply> done) override {
+    void list(list_request request, call limits, completion<list_reply> done) override {
         if (auto bad = check_request(request, promises_)) {
             done({.locks = {}, .next = {}, .error = std::move(bad)});
             return;
         }
-        calls_.dispatch(std::vector<call_order::line>{}, how, list_reply{}, std::move(done),
+        calls_.dispatch(std::vector<call_order::line>{}, limits, list_reply{}, std::move(done),
                         [this, request = std::move(request)](clock::time_point deadline) {
                             return list_now(request, deadline);
                         });
@@ -174,7 +174,7 @@ private:
     }
 
     template <class Request, class Reply>
-    void ask(Request request, call how, completion<Reply> done,
+    void ask(Request request, call limits, completion<Reply> done,
              Reply (records_engine::*run)(const Request&, clock::time_point)) {
         if (auto bad = check_request(request, promises_)) {
             Reply refused;
@@ -183,7 +183,7 @@ private:
             return;
         }
         const auto line = line_of(request.name);
-        calls_.dispatch(line, how, Reply{}, std::move(done),
+        calls_.dispatch(line, limits, Reply{}, std::move(done),
                         [this, request = std::move(request), run](clock::time_point deadline) {
                             return (this->*run)(request, deadline);
                         });

@@ -44,14 +44,14 @@ struct address {
 /// Whether files and environment variables with passwords are read.
 enum class passwords : std::uint8_t { read, ignored };
 
-/// Throws `std::system_error` with `errc::bad_configuration` and words that say what to write instead;
+/// Throws `std::system_error` with `errc::bad_configuration` and a text with the correct form;
 /// never with the password in them, nor with anything that may be one in an address that is not
 /// understood. The absolute path of a password file is no password.
 [[nodiscard]] address parse_address(std::string_view scheme, std::string_view rest,
                                     passwords wanted = passwords::read);
 
 /// `address::text` and `address::identity`, from the rest of it.
-[[nodiscard]] std::string shown_text(std::string_view scheme, const address& where);
-[[nodiscard]] std::string identity_text(std::string_view scheme, const address& where);
+[[nodiscard]] std::string shown_text(std::string_view scheme, const address& store);
+[[nodiscard]] std::string identity_text(std::string_view scheme, const address& store);
 
 }  // namespace holdfast::engines::redis

@@ -5,8 +5,8 @@ namespace holdfast::engines::redis {
 
 namespace {
 
-[[nodiscard]] bool is_socket(const address& where) {
-    return !where.nodes.empty() && !where.nodes.front().path.empty();
+[[nodiscard]] bool is_socket(const address& store) {
+    return !store.nodes.empty() && !store.nodes.front().path.empty();
 }
 
 /// Names of hosts are the same in capitals.
@@ -35,29 +35,29 @@ namespace {
 
 }  // namespace
 
-std::string shown_text(std::string_view scheme, const address& where) {
+std::string shown_text(std::string_view scheme, const address& store) {
     std::string text = std::string{scheme} + "://";
-    for (const node_address& node : where.nodes) {
-        text += &node == &where.nodes.front() ? "" : ",";
+    for (const node_address& node : store.nodes) {
+        text += &node == &store.nodes.front() ? "" : ",";
         text += node.text();
     }
-    if (!where.service.empty()) {
-        text += "/" + where.service;
+    if (!store.service.empty()) {
+        text += "/" + store.service;
     }
-    if (where.connection.database != 0) {
-        text += (is_socket(where) ? "?database=" : "/") + std::to_string(where.connection.database);
+    if (store.connection.database != 0) {
+        text += (is_socket(store) ? "?database=" : "/") + std::to_string(store.connection.database);
     }
-    if (!where.prefix.empty()) {
+    if (!store.prefix.empty()) {
         const bool first = text.find('?') == std::string::npos;
-        text += (first ? "?prefix=" : "&prefix=") + encoded(where.prefix);
+        text += (first ? "?prefix=" : "&prefix=") + encoded(store.prefix);
     }
     return text;
 }
 
-std::string identity_text(std::string_view scheme, const address& where) {
+std::string identity_text(std::string_view scheme, const address& store) {
     std::vector<std::string> nodes;
-    for (const node_address& node : where.nodes) {
-        nodes.push_back(is_socket(where) ? node.text() : lower(node.text()));
+    for (const node_address& node : store.nodes) {
+        nodes.push_back(is_socket(store) ? node.text() : lower(node.text()));
     }
     std::sort(nodes.begin(), nodes.end());
     std::string text = std::string{scheme} + "://";
@@ -65,8 +65,8 @@ std::string identity_text(std::string_view scheme, const address& where) {
         text += node + ",";
     }
     // The service's length tells where it ends, and the prefix comes last: both may hold anything.
-    return text + "/" + std::to_string(where.service.size()) + ":" + where.service + "/" +
-           std::to_string(where.connection.database) + "/" + where.prefix;
+    return text + "/" + std::to_string(store.service.size()) + ":" + store.service + "/" +
+           std::to_string(store.connection.database) + "/" + store.prefix;
 }
 
 }  // namespace holdfast::engines::redis

@@ -23,7 +23,7 @@ using words = std::vector<std::string>;
     return from.words.clustered ? slot_of(key) : std::uint16_t{0};
 }
 
-void ask(const catalogue& from, std::uint16_t slot, words command, call how,
+void ask(const catalogue& from, std::uint16_t slot, words command, call limits,
          std::function<void(connection::result)> done) {
     from.servers.send(
         slot, router::lane::common,
@@ -31,7 +31,7 @@ void ask(const catalogue& from, std::uint16_t slot, words command, call how,
             append_command(out, std::vector<std::string_view>{command.begin(), command.end()});
             return connection::expected{1};
         },
-        how, std::move(done));
+        limits, std::move(done));
 }
 
 /// A holder's card, and whether its process is there as far as we can see from this host.
@@ -66,7 +66,7 @@ struct known_holder {
 }
 
 /// Fetches the cards of all holders of `locks`, then calls `done`.
-void add_cards(const std::shared_ptr<const catalogue>& from, std::vector<lock_info>& locks, call how,
+void add_cards(const std::shared_ptr<const catalogue>& from, std::vector<lock_info>& locks, call limits,
                std::function<void()> done) {
     struct gathering {
         std::mutex guard;
@@ -101,7 +101,7 @@ void add_cards(const std::shared_ptr<const catalogue>& from, std::vector<lock_in
     for (const auto& client : clients) {
         all->missing.fetch_add(1);
         const auto key = card_key(client);
-        ask(*from, slot_in(*from, key), {"HGETALL", key}, how,
+        ask(*from, slot_in(*from, key), {"HGETALL", key}, limits,
             [all, client](const connection::result& result) {
                 if (!result.error) {  // without a card the holder is shown all the same
                     const std::lock_guard lock{all->guard};
@@ -151,7 +151,7 @@ enum class waiter_count : std::uint8_t { asked, left_out };
 }
 
 /// What is known without cards.
-void describe(const catalogue& from, const std::string& name, waiter_count waiters, call how,
+void describe(const catalogue& from, const std::string& name, waiter_count waiters, call limits,
               std::function<void(inspect_reply, traces)> done) {
     const auto key = from.words.key_of(name);
     auto script = inspect_call(key, from.words);
@@ -160,7 +160,7 @@ void describe(const catalogue& from, const std::string& name, waiter_count waite
                         channel_of(lock_kind::mutex, key), channel_of(lock_kind::shared_mutex, key),
                         channel_of(lock_kind::semaphore, key));
     }
-    from.run(std::move(script), slot_in(from, key), how,
+    from.run(std::move(script), slot_in(from, key), limits,
              [name, done = std::move(done)](connection::result result) {
                  inspect_reply reply;
                  reply.info.name = name;
@@ -223,15 +223,15 @@ struct list_position {
 /// left is for the next page, so that a list comes to its end however many keys there are.
 class listing : public std::enable_shared_from_this<listing> {
 public:
-    listing(std::shared_ptr<const catalogue> from, list_request request, call how,
+    listing(std::shared_ptr<const catalogue> from, list_request request, call limits,
             completion<list_reply> done)
         : from_{std::move(from)},
           request_{std::move(request)},
-          how_{how},
+          limits_{limits},
           done_{std::move(done)},
           prefix_{from_->words.key_of(request_.prefix)},
           masters_{from_->servers.a_slot_of_each_master()},
-          full_at_{clock::now() + (how.deadline - clock::now()) / 2} {
+          full_at_{clock::now() + (limits.deadline - clock::now()) / 2} {
         std::sort(masters_.begin(), masters_.end());
     }
 
@@ -291,13 +291,13 @@ private:
 
     /// A server that does not answer leaves time for the others.
     [[nodiscard]] call next_call() {
-        auto how = how_;
-        how_.from = caller::must_not_block;  // what follows runs inside completions, on any thread
+        auto limits = limits_;
+        limits_.from = caller::must_not_block;  // what follows runs inside completions, on any thread
         if (masters_.size() > 1) {
             const auto now = clock::now();
-            how.deadline = std::min(how.deadline, now + (how.deadline - now) / 2);
+            limits.deadline = std::min(limits.deadline, now + (limits.deadline - now) / 2);
         }
-        return how;
+        return limits;
     }
 
     void begin_master() {
@@ -436,13 +436,13 @@ private:
         // No more than may still be found, so that none is described in vain or left out.
         const auto count = std::min({names_.size(), request_.limit - found_.size(), together_});
         const auto all = std::make_shared<batch>(count);
-        const auto how = next_call();
+        const auto limits = next_call();
         for (std::size_t index = 0; index < count; ++index) {
             auto next = names_.extract(names_.begin());
             place_.after = next.key();
             all->in_use[index] = next.mapped().holds;
-            describe(*from_, place_.after, waiters_, how,
-                     [self = shared_from_this(), all, index, from = next.mapped(), how](
+            describe(*from_, place_.after, waiters_, limits,
+                     [self = shared_from_this(), all, index, from = next.mapped(), limits](
                          inspect_reply reply, const traces& there) {
                          if (!from.count(there)) {
                              reply.info.holders.clear();
@@ -452,7 +452,7 @@ private:
                              all->uncounted = true;
                          }
                          if (there.forbidden) {
-                             self->look_whose(all, index, how.deadline);
+                             self->look_whose(all, index, limits.deadline);
                          } else {
                              self->arrived(*all);
                          }
@@ -530,13 +530,14 @@ private:
     void finish(std::string next) {
         std::sort(found_.begin(), found_.end(),
                   [](const lock_info& one, const lock_info& other) { return one.name < other.name; });
-        add_cards(from_, found_, how_, [self = shared_from_this(), next = std::move(next)]() mutable {
-            list_reply reply;
-            reply.next = std::move(next);
-            reply.locks = std::move(self->found_);
-            reply.missing = self->missing();
-            self->done_(std::move(reply));
-        });
+        add_cards(from_, found_, limits_,
+                  [self = shared_from_this(), next = std::move(next)]() mutable {
+                      list_reply reply;
+                      reply.next = std::move(next);
+                      reply.locks = std::move(self->found_);
+                      reply.missing = self->missing();
+                      self->done_(std::move(reply));
+                  });
     }
 
     void fail(failure why) {
@@ -547,7 +548,7 @@ private:
 
     std::shared_ptr<const catalogue> from_;
     list_request request_;
-    call how_;
+    call limits_;
     completion<list_reply> done_;
     std::string prefix_;
     std::vector<std::uint16_t> masters_;
@@ -569,10 +570,10 @@ private:
 
 }  // namespace
 
-void inspect_name(const std::shared_ptr<const catalogue>& from, const std::string& name, call how,
+void inspect_name(const std::shared_ptr<const catalogue>& from, const std::string& name, call limits,
                   completion<inspect_reply> done) {
-    const call then{how.deadline, caller::must_not_block};
-    describe(*from, name, waiter_count::asked, how,
+    const call then{limits.deadline, caller::must_not_block};
+    describe(*from, name, waiter_count::asked, limits,
              [from, then, done = std::move(done)](inspect_reply reply, const traces&) {
                  if (reply.error || reply.info.holders.empty()) {
                      done(std::move(reply));
@@ -588,9 +589,9 @@ void inspect_name(const std::shared_ptr<const catalogue>& from, const std::strin
              });
 }
 
-void list_names(const std::shared_ptr<const catalogue>& from, list_request request, call how,
+void list_names(const std::shared_ptr<const catalogue>& from, list_request request, call limits,
                 completion<list_reply> done) {
-    std::make_shared<listing>(from, std::move(request), how, std::move(done))->start();
+    std::make_shared<listing>(from, std::move(request), limits, std::move(done))->start();
 }
 
 }  // namespace holdfast::engines::redis

@@ -19,18 +19,18 @@ struct catalogue {
     router& servers;
     const dialect& words;
     /// Runs a script, as the engine does.
-    std::function<void(script_call, std::uint16_t slot, call how,
+    std::function<void(script_call, std::uint16_t slot, call limits,
                        std::function<void(connection::result)>)>
         run;
 };
 
 /// One name, with its holders' cards.
-void inspect_name(const std::shared_ptr<const catalogue>& from, const std::string& name, call how,
+void inspect_name(const std::shared_ptr<const catalogue>& from, const std::string& name, call limits,
                   completion<inspect_reply> done);
 
 /// Goes through all keys with SCAN, a few at a time, and describes the locks among them. A page may end
 /// before it is full: see `list_reply`.
-void list_names(const std::shared_ptr<const catalogue>& from, list_request request, call how,
+void list_names(const std::shared_ptr<const catalogue>& from, list_request request, call limits,
                 completion<list_reply> done);
 
 }  // namespace holdfast::engines::redis

@@ -18,7 +18,7 @@ set(HOLDFAST_REDIS_SCRIPTS
     revoke inspect)
 set(HOLDFAST_REDIS_PRELUDES
     clock exclusive giving holds leases line looks others permits readers
-    renewal telling tokens turns wishes
+    renewal requests telling tokens turns
     writing)
 
 # Replaces each line `-- include: name` by scripts/prelude/name.lua, the first time it is met.

@@ -1,11 +1,11 @@
 #include <redis/engine.hpp>
 
-#include <common/host_process.hpp>
 #include <common/validate.hpp>
 #include <redis/errors.hpp>
 #include <redis/examination.hpp>
 #include <redis/layout/keys.hpp>
 #include <redis/moving.hpp>
+#include <redis/renewal.hpp>
 
 #include <algorithm>
 #include <thread>
@@ -18,8 +18,8 @@ std::unique_ptr<engine> open_redis(std::string_view scheme, std::string_view res
 address_summary summarise_redis(std::string_view scheme, std::string_view rest);
 
 address_summary summarise_redis(std::string_view scheme, std::string_view rest) {
-    auto where = redis::parse_address(scheme, rest, redis::passwords::ignored);
-    return {std::move(where.identity), std::move(where.text), {std::move(where.prefix)}};
+    auto store = redis::parse_address(scheme, rest, redis::passwords::ignored);
+    return {std::move(store.identity), std::move(store.text), {std::move(store.prefix)}};
 }
 
 std::unique_ptr<engine> open_redis(std::string_view scheme, std::string_view rest,
@@ -35,14 +35,12 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// A client that was killed, or had no time to take its card away, leaves it for so long.
-constexpr std::chrono::minutes shortest_card_life{2};
 /// What is under way when a client ends may take so long.
 constexpr milliseconds longest_farewell{100};
 
-[[nodiscard]] std::string reach_text(const address& where) {
-    const std::string with_prefix = where.prefix.empty() ? "" : " with this prefix";
-    switch (where.topology) {
+[[nodiscard]] std::string reach_text(const address& store) {
+    const std::string with_prefix = store.prefix.empty() ? "" : " with this prefix";
+    switch (store.topology) {
         case topology_kind::sentinel:
             return "every host that uses this Redis service" + with_prefix;
         case topology_kind::cluster:
@@ -54,15 +52,15 @@ constexpr milliseconds longest_farewell{100};
 }
 
 /// Connections know nothing of the whole address, so their advice is that for a single server.
-void fit_advice(std::string& detail, const address& where) {
+void fit_advice(std::string& detail, const address& store) {
     const auto replace = [&detail](std::string_view words, std::string_view others) {
         if (const auto at = detail.find(words); at != std::string::npos) {
             detail.replace(at, words.size(), others);
         }
     };
-    if (where.connection.tls && where.topology != topology_kind::standalone) {
+    if (store.connection.tls && store.topology != topology_kind::standalone) {
         replace("; use redis://", "; use rediss://");
-        const bool cluster = where.topology == topology_kind::cluster;
+        const bool cluster = store.topology == topology_kind::cluster;
         replace("write redis:// instead of rediss://",
                 cluster ? "write redis+cluster:// instead of rediss+cluster://"
                         : "write redis+sentinel:// instead of rediss+sentinel://");
@@ -75,10 +73,10 @@ void fit_advice(std::string& detail, const address& where) {
     }
 }
 
-[[nodiscard]] guarantees promises_of(const address& where) {
+[[nodiscard]] guarantees promises_of(const address& store) {
     guarantees promises;
     promises.reach = scope::fleet;
-    promises.reach_text = reach_text(where);
+    promises.reach_text = reach_text(store);
     // A server that loses data and whose clock is set back may repeat tokens.
     promises.tokens = fencing::best_effort;
     promises.shared = true;
@@ -90,11 +88,13 @@ void fit_advice(std::string& detail, const address& where) {
     return promises;
 }
 
+constexpr auto* late_text = "the deadline had passed before anything was sent";
+
 /// Says why not, if there is a reason.
 template <class Reply>
-[[nodiscard]] bool refused(failure why, const call& how, const completion<Reply>& done) {
-    if (!why && clock::now() >= how.deadline) {
-        why = {errc::store_unavailable, "the deadline had passed before anything was sent"};
+[[nodiscard]] bool refused(failure why, const call& limits, const completion<Reply>& done) {
+    if (!why && clock::now() >= limits.deadline) {
+        why = {errc::store_unavailable, late_text};
     }
     if (!why) {
         return false;
@@ -122,30 +122,55 @@ template <class Decode>
     return policy.what == replica_policy::rule::majority ? (known + 1) / 2 : policy.count;
 }
 
-[[nodiscard]] std::unique_ptr<router> make_router(const address& where, router::events told,
+/// What a watch listens to. The last is the channel of the lock: it is in place when all are, and the
+/// first that ends, so that nobody takes us for a client of another library.
+class redis_subscription final : public subscription {
+public:
+    using all = std::vector<std::unique_ptr<watches::listening>>;
+
+    redis_subscription(all channels, std::function<void()> ended)
+        : channels_{std::move(channels)}, ended_{std::move(ended)} {}
+    redis_subscription(const redis_subscription&) = delete;
+    redis_subscription& operator=(const redis_subscription&) = delete;
+    ~redis_subscription() override {
+        while (!channels_.empty()) {
+            channels_.pop_back();
+        }
+        if (ended_) {
+            ended_();
+        }
+    }
+    [[nodiscard]] bool active() const noexcept override { return channels_.back()->active(); }
+
+private:
+    all channels_;
+    std::function<void()> ended_;
+};
+
+[[nodiscard]] std::unique_ptr<router> make_router(const address& store, router::events told,
                                                   const client_identity& identity) {
-    switch (where.topology) {
+    switch (store.topology) {
         case topology_kind::sentinel:
-            return make_sentinel(where, std::move(told));
+            return make_sentinel(store, std::move(told));
         case topology_kind::cluster:
-            return make_cluster(where, std::move(told),
+            return make_cluster(store, std::move(told),
                                 identity.only_looks ? cluster_use::looking : cluster_use::locks);
         case topology_kind::standalone:
             break;
     }
-    return make_standalone(where, std::move(told));
+    return make_standalone(store, std::move(told));
 }
 
 }  // namespace
 
-redis_engine::redis_engine(redis::address where, const client_identity& identity)
-    : where_{std::move(where)},
+redis_engine::redis_engine(redis::address store, const client_identity& identity)
+    : store_{std::move(store)},
       identity_{identity},
-      promises_{promises_of(where_)},
+      promises_{promises_of(store_)},
       watches_{std::make_shared<watches>()},
       turns_{std::make_shared<turns>()},
       router_{make_router(
-          where_,
+          store_,
           {.heard = [all = watches_](const std::string& channel,
                                      std::string_view message) { all->heard(channel, message); },
            .subscribed = [all = watches_](const std::string& channel) { all->flows(channel); },
@@ -153,26 +178,30 @@ redis_engine::redis_engine(redis::address where, const client_identity& identity
                              const std::string& words) { cannot_listen(channel, words); }},
           identity)} {
     watches_->connect(router_.get());
-    const auto deadline = clock::now() + where_.connection.connect_timeout;
+    const auto deadline = clock::now() + store_.connection.connect_timeout;
     if (auto trouble = router_->connect(deadline)) {
         // The store's address names the server already.
-        const auto server = where_.nodes.front().text() + ": ";
-        if (where_.nodes.size() == 1 && trouble.detail.starts_with(server)) {
+        const auto server = store_.nodes.front().text() + ": ";
+        if (store_.nodes.size() == 1 && trouble.detail.starts_with(server)) {
             trouble.detail.erase(0, server.size());
         }
         const bool at_sentinels = trouble.detail.starts_with("sentinel ");
-        fit_advice(trouble.detail, where_);
-        const auto& login = at_sentinels ? where_.sentinel_login : where_.connection.login;
+        fit_advice(trouble.detail, store_);
+        const auto& login = at_sentinels ? store_.sentinel_login : store_.connection.login;
         trouble.detail += line_that_allows(trouble.detail, login.user);
-        trouble.raise("cannot use the store " + where_.text);
+        trouble.raise("cannot use the store " + store_.text);
     }
-    dialect_ = {where_.prefix, router_->clustered(), where_.redisson_tokens,
+    dialect_ = {store_.prefix, router_->clustered(), store_.redisson_tokens,
                 router_->publish_command()};
+    scripts_ = std::make_unique<script_runner>(*router_);
     catalogue_ = std::make_shared<catalogue>(catalogue{
-        *router_, dialect_, [this](script_call what, std::uint16_t slot, call how, answered done) {
-            run(std::move(what), slot, how, std::move(done));
+        *router_, dialect_,
+        [this](script_call script, std::uint16_t slot, call limits, script_runner::answered done) {
+            scripts_->run(std::move(script), slot, limits, std::move(done));
         }});
-    write_card({});
+    card_ = std::make_unique<client_card>(identity_, *router_,
+                                          slot_for(card_key(identity_.client.client_text())));
+    card_->write({});
 }
 
 redis_engine::~redis_engine() {
@@ -182,8 +211,8 @@ redis_engine::~redis_engine() {
     // must last until the end; `reset` would clear it first.
     delete router_.get();
     static_cast<void>(router_.release());
+    line_.clear();
     const std::lock_guard lock{guard_};
-    in_line_.clear();
     revocations_.reset();
 }
 
@@ -217,59 +246,20 @@ failure redis_engine::check_key(std::string_view name, lock_kind kind) const {
                 "one pair around the part that decides the slot"};
 }
 
-void redis_engine::run(script_call what, std::uint16_t slot, call how, answered done,
-                       router::lane lane) {
-    struct errand {
-        script_call what;
-        answered done;
-    };
-    const auto mine = std::make_shared<const errand>(errand{std::move(what), std::move(done)});
-    const auto finish = [this](const errand& over, connection::result result) {
-        under_way_.fetch_sub(1, std::memory_order_release);
-        if (!result.error && result.replies.front().is_error()) {
-            name_forbidden_command(result.replies.front(), over.what.what->text, dialect_.publish);
-            name_keys(result.replies.front(), over.what.keys);
-        }
-        over.done(std::move(result));
-    };
-    // The errand lives until its answer has been dealt with, and after that nobody encodes it.
-    const auto encoded = [script = &mine->what](script_call::form form) {
-        return [script, form](std::string& out, const server_facts& server) {
-            return script->append(out, server, form);
-        };
-    };
-    // Behind a script that the server does not know, WAIT would use up the time that is there.
-    const auto first =
-        lane == router::lane::confirmed ? script_call::form::text : script_call::form::fingerprint;
-    under_way_.fetch_add(1, std::memory_order_relaxed);
-    router_->send(
-        slot, lane, encoded(first), how,
-        [this, mine, finish, encoded, slot, lane, until = how.deadline](connection::result result) {
-            const bool unknown_script =
-                !result.error && result.replies.front().error_code() == "NOSCRIPT";
-            if (!unknown_script) {
-                finish(*mine, std::move(result));
-                return;
-            }
-            // Nothing has happened yet: say it in full.
-            router_->send(
-                slot, lane, encoded(script_call::form::text), {until, caller::must_not_block},
-                [mine, finish](connection::result answer) { finish(*mine, std::move(answer)); });
-        });
-}
-
-void redis_engine::acquire(acquire_request request, call how, completion<acquire_reply> done) {
-    if (refused(check_request(request, promises_), how, done) ||
-        refused(check_key(request.name, request.kind), how, done)) {
+void redis_engine::acquire(acquire_request request, call limits, completion<acquire_reply> done) {
+    if (refused(check_request(request, promises_), limits, done) ||
+        refused(check_key(request.name, request.kind), limits, done)) {
         return;
     }
-    write_card(request.ttl);
+    card_->write(request.ttl);
     listen_for_revocations();
     const auto key = dialect_.key_of(request.name);
     std::int64_t question{};
     const bool in_line = request.kind == lock_kind::fair_mutex && request.queue;
     if (in_line) {
-        question = stand_in_line(request, key);
+        question = line_.enter(request.owner, *watches_,
+                               {fair_channel(key, request.owner.text()), slot_for(key)}, key,
+                               turn_teller(request.name));
     } else if (request.kind == lock_kind::mutex && request.queue) {
         question = clock::now().time_since_epoch().count();
     }
@@ -284,40 +274,96 @@ void redis_engine::acquire(acquire_request request, call how, completion<acquire
                 settle_in_line(request, std::move(reply), false, done);
             };
         }
-        acquire_confirmed(std::move(request), std::move(script), how, std::move(done));
+        acquire_confirmed(std::move(request), std::move(script), limits, std::move(done));
         return;
     }
-    run(std::move(script), slot_for(key), how,
-        [this, in_line, has_turns, key, request = std::move(request),
-         done = std::move(done)](connection::result result) {
-            bool listened = false;
-            auto reply = read(result, [&](const value& answer) {
-                listened = in_line && says_listening(answer);
-                if (const int theirs = turn_in_the_way(answer); theirs != 0 && has_turns) {
-                    turns_->refused(key, theirs);
-                }
-                return acquire_answer(answer, request);
-            });
-            if (in_line) {
-                settle_in_line(request, std::move(reply), listened, done);
-            } else {
-                done(std::move(reply));
-            }
+    scripts_->run(std::move(script), slot_for(key), limits,
+                  [this, in_line, has_turns, key, request = std::move(request),
+                   done = std::move(done)](connection::result result) {
+                      bool listened = false;
+                      auto reply = read(result, [&](const value& answer) {
+                          listened = in_line && says_listening(answer);
+                          if (const int theirs = turn_in_the_way(answer); theirs != 0 && has_turns) {
+                              turns_->refused(key, theirs);
+                          }
+                          return acquire_answer(answer, request);
+                      });
+                      if (in_line) {
+                          settle_in_line(request, std::move(reply), listened, done);
+                      } else {
+                          done(std::move(reply));
+                      }
+                  });
+}
+
+/// One server alone has every name; of a cluster, those that share a slot are on one server, and may be
+/// used by one script.
+bool redis_engine::acquires_together(const std::vector<std::string>& names) const {
+    if (names.empty() || !dialect_.clustered) {
+        return !names.empty();
+    }
+    const auto slot = slot_for(dialect_.key_of(names.front()));
+    return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+        return slot_for(dialect_.key_of(name)) == slot && !check_key(name, lock_kind::mutex);
+    });
+}
+
+void redis_engine::acquire_all(std::vector<acquire_request> all, call limits,
+                               completion<acquire_all_reply> done) {
+    failure wrong;
+    std::vector<std::string> keys;
+    std::chrono::milliseconds longest{};
+    for (const auto& one : all) {
+        if (!wrong) {
+            wrong = check_request(one, promises_);
+        }
+        if (!wrong) {
+            wrong = check_key(one.name, one.kind);
+        }
+        keys.push_back(dialect_.key_of(one.name));
+        longest = std::max(longest, one.ttl);
+    }
+    if (refused(std::move(wrong), limits, done)) {
+        return;
+    }
+    card_->write(longest);
+    listen_for_revocations();
+    scripts_->run(
+        acquire_all_call(all, keys, dialect_), slot_for(keys.front()), limits,
+        [count = all.size(), done = std::move(done)](connection::result result) {
+            done(read(result, [&](const value& answer) { return acquire_all_answer(answer, count); }));
         });
 }
 
+void redis_engine::renew(std::vector<renew_request> batch, call limits,
+                         completion<std::vector<renew_reply>> done) {
+    const bool late = clock::now() >= limits.deadline;
+    std::vector<failure> refusals;
+    for (const auto& request : batch) {
+        auto& refusal = refusals.emplace_back(check_request(request, promises_));
+        if (!refusal) {
+            refusal = check_key(request.name, request.kind);
+        }
+        if (!refusal && late) {
+            refusal = {errc::store_unavailable, late_text};
+        }
+    }
+    renew_together(catalogue_, std::move(batch), refusals, limits, std::move(done));
+    card_->write({});
+}
+
 /// The lock counts only when enough replicas have it.
-void redis_engine::acquire_confirmed(acquire_request request, script_call script, call how,
+void redis_engine::acquire_confirmed(acquire_request request, script_call script, call limits,
                                      completion<acquire_reply> done) {
     const auto slot = slot_for(dialect_.key_of(request.name));
     const auto needed = confirmations_for(request.replicas, router_->replicas_of(slot));
-    const auto left = std::chrono::duration_cast<milliseconds>(how.deadline - clock::now());
+    const auto left = std::chrono::duration_cast<milliseconds>(limits.deadline - clock::now());
     // Time is left to give the lock back when too few confirm it.
     const auto wait = std::max(milliseconds{1}, std::min(left / 2, request.ttl / 4));
     script.then.add("WAIT", needed, wait.count());
-    run(
-        std::move(script), slot, how,
-        [this, needed, slot, how, request = std::move(request),
+    scripts_->run(
+        std::move(script), slot, limits,
+        [this, needed, slot, limits, request = std::move(request),
          done = std::move(done)](connection::result result) mutable {
             auto reply =
                 read(result, [&](const value& answer) { return acquire_answer(answer, request); });
@@ -340,16 +386,16 @@ void redis_engine::acquire_confirmed(acquire_request request, script_call script
                 done(std::move(reply));
                 return;
             }
-            settle_unconfirmed(request, confirmed, how, std::move(done));
+            settle_unconfirmed(request, confirmed, limits, std::move(done));
         },
         router::lane::confirmed);
 }
 
 /// Gives back what too few replicas have, so that the refusal is true.
-void redis_engine::settle_unconfirmed(const acquire_request& request, std::int64_t confirmed, call how,
-                                      completion<acquire_reply> done) {
+void redis_engine::settle_unconfirmed(const acquire_request& request, std::int64_t confirmed,
+                                      call limits, completion<acquire_reply> done) {
     release({request.name, request.mode, request.owner, {}, request.kind},
-            {how.deadline, caller::must_not_block},
+            {limits.deadline, caller::must_not_block},
             [confirmed, done = std::move(done)](const release_reply& back) {
                 acquire_reply reply;
                 const auto words =
@@ -361,24 +407,24 @@ void redis_engine::settle_unconfirmed(const acquire_request& request, std::int64
             });
 }
 
-void redis_engine::release(release_request request, call how, completion<release_reply> done) {
-    if (refused(check_request(request, promises_), how, done) ||
-        refused(check_key(request.name, request.kind), how, done)) {
+void redis_engine::release(release_request request, call limits, completion<release_reply> done) {
+    if (refused(check_request(request, promises_), limits, done) ||
+        refused(check_key(request.name, request.kind), limits, done)) {
         return;
     }
     if (request.kind == lock_kind::fair_mutex) {
-        leave_line(request.owner);
+        line_.leave(request.owner);
     }
     const auto key = dialect_.key_of(request.name);
     if (request.linger.count() > 0) {
-        leaves_locks_ = true;
-        write_card(request.linger);
+        card_->keep();
+        card_->write(request.linger);
     }
     const auto kind = request.mode == claim_mode::permit ? lock_kind::semaphore : request.kind;
     const auto finish = [this, kind, key, owner = request.owner,
                          done = std::move(done)](release_reply reply) {
         if (reply.result == release_reply::outcome::failed) {
-            leaves_locks_ = true;
+            card_->keep();
         } else {
             unsettled_.remove(owner);
         }
@@ -391,11 +437,11 @@ void redis_engine::release(release_request request, call how, completion<release
     const auto lane =
         unsettled_.contains(request.owner) ? router::lane::confirmed : router::lane::common;
     auto script = release_call(request, key, dialect_);
-    run(
-        std::move(script), slot_for(key), how,
-        [this, how, finish, request = std::move(request)](connection::result result) {
+    scripts_->run(
+        std::move(script), slot_for(key), limits,
+        [this, limits, finish, request = std::move(request)](connection::result result) {
             if (says_moving(result)) {
-                release_while_moving(catalogue_, request, how, finish);
+                release_while_moving(catalogue_, request, limits, finish);
             } else {
                 finish(read(result, [this](const value& answer) {
                     cannot_tell(telling_trouble(answer, dialect_));
@@ -406,48 +452,129 @@ void redis_engine::release(release_request request, call how, completion<release
         lane);
 }
 
-void redis_engine::revoke(revoke_request request, call how, completion<revoke_reply> done) {
-    if (refused(check_request(request, promises_), how, done) ||
-        refused(check_key(request.name, lock_kind::mutex), how, done)) {
+void redis_engine::revoke(revoke_request request, call limits, completion<revoke_reply> done) {
+    if (refused(check_request(request, promises_), limits, done) ||
+        refused(check_key(request.name, lock_kind::mutex), limits, done)) {
         return;
     }
     request.actor = shortened(request.actor, longest_remark);
     request.reason = shortened(request.reason, longest_remark);
     const auto key = dialect_.key_of(request.name);
-    run(revoke_call(request, key, dialect_, std::chrono::system_clock::now()), slot_for(key), how,
+    scripts_->run(
+        revoke_call(request, key, dialect_, std::chrono::system_clock::now()), slot_for(key), limits,
         [done = std::move(done)](connection::result result) { done(read(result, revoke_answer)); });
 }
 
-void redis_engine::inspect(std::string name, call how, completion<inspect_reply> done) {
-    if (refused(check_name(name), how, done) || refused(check_key(name, lock_kind::mutex), how, done)) {
+void redis_engine::inspect(std::string name, call limits, completion<inspect_reply> done) {
+    if (refused(check_name(name), limits, done) ||
+        refused(check_key(name, lock_kind::mutex), limits, done)) {
         return;
     }
-    inspect_name(catalogue_, name, how, std::move(done));
+    inspect_name(catalogue_, name, limits, std::move(done));
 }
 
-void redis_engine::list(list_request request, call how, completion<list_reply> done) {
-    if (refused(check_request(request, promises_), how, done)) {
+void redis_engine::list(list_request request, call limits, completion<list_reply> done) {
+    if (refused(check_request(request, promises_), limits, done)) {
         return;
     }
-    list_names(catalogue_, std::move(request), how, std::move(done));
+    list_names(catalogue_, std::move(request), limits, std::move(done));
 }
 
-void redis_engine::latch(latch_request request, call how, completion<latch_reply> done) {
-    if (refused(check_request(request, promises_), how, done) ||
-        refused(check_key(request.name, lock_kind::latch), how, done)) {
+void redis_engine::latch(latch_request request, call limits, completion<latch_reply> done) {
+    if (refused(check_request(request, promises_), limits, done) ||
+        refused(check_key(request.name, lock_kind::latch), limits, done)) {
         return;
     }
     const auto key = dialect_.key_of(request.name);
-    run(latch_call(request, key, dialect_), slot_for(key), how,
+    scripts_->run(
+        latch_call(request, key, dialect_), slot_for(key), limits,
         [done = std::move(done)](connection::result result) { done(read(result, latch_answer)); });
 }
 
-void redis_engine::examine(call how, completion<examine_reply> done) {
-    examine_servers(catalogue_, where_, how, std::move(done));
+void redis_engine::examine(call limits, completion<examine_reply> done) {
+    examine_servers(catalogue_, store_, limits, std::move(done));
 }
 
 store_instance redis_engine::instance(const std::string& name) const {
     return router_->instance_of(slot_for(dialect_.key_of(name)));
+}
+
+std::unique_ptr<subscription> redis_engine::watch(std::string name, lock_kind kind,
+                                                  std::function<void()> hint) {
+    const auto key = dialect_.key_of(name);
+    const auto slot = slot_for(key);
+    const auto listen = [&](std::string channel, watches::listener listener) {
+        return watches_->listen({std::move(channel), slot}, watches::beginning::told_if_awaited,
+                                std::move(listener));
+    };
+    redis_subscription::all channels;
+    if (kind == lock_kind::mixed_mutex) {
+        // Of a plain lock it hears as Java's waiters do, and has turns as they have: ours would hand
+        // the lock to each other for ever.
+        channels.push_back(listen(lock_channel(key), [hint](std::string_view) { hint(); }));
+    }
+    if (kind == lock_kind::latch || kind == lock_kind::fair_mutex) {
+        channels.push_back(
+            listen(channel_of(kind, key), [hint = std::move(hint)](std::string_view) { hint(); }));
+        return std::make_unique<redis_subscription>(std::move(channels), nullptr);
+    }
+    turns_->watch(key);
+    if (kind == lock_kind::mutex) {
+        channels.push_back(listen(grant_channel(key, identity_.client.client_text()),
+                                  [this, name](std::string_view message) { on_grant(name, message); }));
+    }
+    if (kind != lock_kind::mixed_mutex) {
+        channels.push_back(listen(listeners_channel(key), [](std::string_view) {}));
+    }
+    channels.push_back(
+        listen(channel_of(kind, key), [this, key, hint = std::move(hint)](std::string_view message) {
+            turns_->heard(key, message);
+            hint();
+        }));
+    return std::make_unique<redis_subscription>(std::move(channels),
+                                                [known = turns_, key] { known->forget(key); });
+}
+
+/// The question's number is the time when it was asked: the core knows whether it was its last.
+void redis_engine::on_grant(const std::string& name, std::string_view message) {
+    const auto turn = read_turn(message);
+    const bool ours = turn && turn->key == dialect_.key_of(name);
+    const auto owner = ours ? owner_id::parse(turn->owner) : std::nullopt;
+    if (owner) {
+        turn_teller(name)(*owner, grant_in(*turn));
+    }
+}
+
+waiting_line::turn_told redis_engine::turn_teller(const std::string& name) {
+    return [this, name](const owner_id& owner, const std::optional<turn_grant>& granted) {
+        if (callbacks_.turn_of) {
+            callbacks_.turn_of(name, owner, granted);
+        }
+    };
+}
+
+/// An owner that may have missed its turn asks again.
+void redis_engine::settle_in_line(const acquire_request& request, acquire_reply reply, bool listened,
+                                  const completion<acquire_reply>& done) {
+    const bool missed_turn = line_.on_reply(request.owner, reply, listened);
+    done(std::move(reply));
+    if (missed_turn) {
+        turn_teller(request.name)(request.owner, std::nullopt);
+    }
+}
+
+void redis_engine::attend(const std::string& name, lock_kind kind, const owner_id& owner,
+                          idle_thread& thread) {
+    const auto others_listen = [&] {
+        const auto own = kind == lock_kind::mutex        ? 3U
+                         : kind == lock_kind::latch      ? 1U
+                         : kind != lock_kind::fair_mutex ? 2U
+                         : line_.contains(owner)         ? 1U
+                                                         : 0U;
+        const std::lock_guard lock{guard_};
+        return watches_->listeners() > (revocations_ ? 1U : 0U) + own;
+    };
+    router_->attend(slot_for(dialect_.key_of(name)), thread, others_listen);
 }
 
 void redis_engine::listen_for_revocations() {
@@ -483,71 +610,15 @@ void redis_engine::cannot_tell(const failure& why) {
     }
 }
 
-/// Takes the card away, unless locks stay, and gives what is under way a moment to be answered: a
-/// release that nobody waited for may be among it, and need not have been sent yet.
+/// Gives what is under way a moment to be answered: a release that nobody waited for may be among it,
+/// and need not have been sent yet.
 void redis_engine::take_leave() {
     const auto deadline = clock::now() + longest_farewell;
-    const auto card = card_key(identity_.client.client_text());
-    if (!identity_.only_looks) {
-        router_->send(
-            slot_for(card), router::lane::common,
-            [card, keep = leaves_locks_.load()](std::string& out, const server_facts&) {
-                append_command(out, std::vector<std::string_view>{keep ? "EXISTS" : "DEL", card});
-                return connection::expected{1};
-            },
-            {deadline, caller::may_block}, [](const connection::result&) {});
-    }
+    card_->take_away(deadline);
     // All that was asked of the same server is over now. Others may take a little longer.
-    while (under_way_.load(std::memory_order_acquire) > 0 && clock::now() < deadline) {
+    while (scripts_->under_way() && clock::now() < deadline) {
         std::this_thread::sleep_for(milliseconds{1});  // not a guess: looked at again
     }
-}
-
-/// Says who we are, for those who look at our locks; often enough that it outlives our leases. `ttl` is
-/// how long the lock lasts that is asked for.
-void redis_engine::write_card(milliseconds ttl) {
-    if (identity_.only_looks) {
-        return;
-    }
-    auto longest = longest_ttl_.load(std::memory_order_relaxed);
-    bool longer = false;
-    while (ttl > longest) {
-        if (longest_ttl_.compare_exchange_weak(longest, ttl)) {
-            longest = ttl;
-            longer = true;
-        }
-    }
-    const auto now = clock::now();
-    const auto life = std::max<milliseconds>(shortest_card_life, longest * 2);
-    auto due = card_due_.load(std::memory_order_relaxed);
-    if (longer && life > shortest_card_life) {
-        card_due_.store(now + life / 3);
-    } else if (now < due || !card_due_.compare_exchange_strong(due, now + life / 3)) {
-        return;
-    }
-    const auto key = card_key(identity_.client.client_text());
-    router_->send(
-        slot_for(key), router::lane::common,
-        [key, life, card = identity_.card, mark = process_mark()](std::string& out,
-                                                                  const server_facts&) {
-            const auto pid = std::to_string(card.pid);
-            const auto milliseconds = std::to_string(life.count());
-            append_command(out, std::vector<std::string_view>{"HSET", key, "host", card.host, "pid",
-                                                              pid, "program", card.program, "label",
-                                                              card.label, "process", mark});
-            append_command(out, std::vector<std::string_view>{"PEXPIRE", key, milliseconds});
-            return connection::expected{2};
-        },
-        {now + std::chrono::seconds{2}, caller::must_not_block},
-        [this](const connection::result& result) {
-            // A card without an end would stay for ever.
-            const bool written =
-                !result.error && std::none_of(result.replies.begin(), result.replies.end(),
-                                              [](const value& reply) { return reply.is_error(); });
-            if (!written) {
-                card_due_.store(clock::time_point{});
-            }
-        });
 }
 
 }  // namespace holdfast::engines::redis

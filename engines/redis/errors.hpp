@@ -9,7 +9,7 @@
 
 namespace holdfast::engines::redis {
 
-/// What a server's error reply means to somebody who wants a lock.
+/// The meaning of a server's error reply for a lock.
 ///
 ///     READONLY, LOADING, MASTERDOWN, CLUSTERDOWN, TRYAGAIN,   store_unavailable: nothing was changed,
 ///     BUSY, OOM, MISCONF, NOREPLICAS, MOVED, ASK,             it may work later or elsewhere

@@ -81,25 +81,25 @@ void append_all(std::string& out, const std::vector<permission_trial::command>& 
 /// What one server is, and what we may do there.
 class server_visit : public std::enable_shared_from_this<server_visit> {
 public:
-    server_visit(std::shared_ptr<const catalogue> from, std::uint16_t slot, const address& where,
+    server_visit(std::shared_ptr<const catalogue> from, std::uint16_t slot, const address& store,
                  std::shared_ptr<survey> into, std::size_t index)
         : from_{std::move(from)},
           slot_{slot},
-          fails_over_{where.topology != topology_kind::standalone},
-          trial_{where.connection.login.user, tag(), from_->words.clustered,
+          fails_over_{store.topology != topology_kind::standalone},
+          trial_{store.connection.login.user, tag(), from_->words.clustered,
                  from_->words.publish == "spublish"},
           into_{std::move(into)},
           index_{index} {}
 
-    void start(call how) {
-        until_ = how.deadline;
+    void start(call limits) {
+        until_ = limits.deadline;
         from_->servers.send(
             slot_, router::lane::common,
             [questions = questions()](std::string& out, const server_facts&) {
                 append_all(out, questions);
                 return connection::expected{questions.size()};
             },
-            how,
+            limits,
             [self = shared_from_this()](const connection::result& result) { self->looked(result); });
     }
 
@@ -529,7 +529,7 @@ std::vector<finding> judge_server(const std::string& info, const server_setup& s
     return found;
 }
 
-void examine_servers(const std::shared_ptr<const catalogue>& from, const address& where, call how,
+void examine_servers(const std::shared_ptr<const catalogue>& from, const address& store, call limits,
                      completion<examine_reply> done) {
     const auto slots = from->servers.a_slot_of_each_master();
     if (slots.empty()) {
@@ -538,7 +538,7 @@ void examine_servers(const std::shared_ptr<const catalogue>& from, const address
     }
     auto all = std::make_shared<survey>(slots.size());
     all->done = std::move(done);
-    if (where.connection.tls && !where.connection.tls->verify) {
+    if (store.connection.tls && !store.connection.tls->verify) {
         all->first.push_back(
             {level::warning,
              {},
@@ -546,13 +546,13 @@ void examine_servers(const std::shared_ptr<const catalogue>& from, const address
              "address is believed, and told the password. Name the authority with "
              "ca=FILE instead"});
     }
-    from->servers.check_sentinels(how.deadline,
-                                  [all, user = where.sentinel_login.user](const auto& checkups) {
+    from->servers.check_sentinels(limits.deadline,
+                                  [all, user = store.sentinel_login.user](const auto& checkups) {
                                       all->of_sentinels = judge_sentinels(checkups, user);
                                       all->arrived();
                                   });
     for (std::size_t index = 0; index < slots.size(); ++index) {
-        std::make_shared<server_visit>(from, slots[index], where, all, index)->start(how);
+        std::make_shared<server_visit>(from, slots[index], store, all, index)->start(limits);
     }
 }
 

@@ -13,8 +13,8 @@
 
 namespace holdfast::engines::redis {
 
-/// Asks every master how it is set up, and tries what its user may do there, on keys of its own.
-void examine_servers(const std::shared_ptr<const catalogue>& from, const address& where, call how,
+/// Asks every master for its settings, and tries the permissions of its user, on keys of its own.
+void examine_servers(const std::shared_ptr<const catalogue>& from, const address& store, call limits,
                      completion<examine_reply> done);
 
 /// What is known of a server besides INFO.

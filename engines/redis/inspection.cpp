@@ -36,8 +36,8 @@ enum : std::size_t {
     return parsed.ec == std::errc{} ? result : otherwise;
 }
 
-[[nodiscard]] std::int64_t number(const value& what) {
-    return what.type == value::kind::integer ? what.integer : number(what.text);
+[[nodiscard]] std::int64_t number(const value& reply) {
+    return reply.type == value::kind::integer ? reply.integer : number(reply.text);
 }
 
 /// Of a semaphore's permits.

@@ -37,10 +37,10 @@ using answered = std::function<void(const value&)>;
 template <class Request, class Reply>
 class walk : public std::enable_shared_from_this<walk<Request, Reply>> {
 public:
-    walk(std::shared_ptr<const catalogue> from, Request request, call how, completion<Reply> done)
+    walk(std::shared_ptr<const catalogue> from, Request request, call limits, completion<Reply> done)
         : from_{std::move(from)},
           request_{std::move(request)},
-          how_{how.deadline, caller::must_not_block},
+          limits_{limits.deadline, caller::must_not_block},
           done_{std::move(done)},
           key_{from_->words.key_of(request_.name)},
           owner_{request_.owner.text()} {}
@@ -57,7 +57,7 @@ protected:
                 append_command(out, std::vector<std::string_view>{command.begin(), command.end()});
                 return connection::expected{1};
             },
-            how_, step(std::move(next)));
+            limits_, step(std::move(next)));
     }
     /// Likewise, and whatever the answer is, `next` comes next. It is given none if the command failed.
     void try_to(words command, std::function<void(const value*)> next) {
@@ -67,19 +67,19 @@ protected:
                 append_command(out, std::vector<std::string_view>{command.begin(), command.end()});
                 return connection::expected{1};
             },
-            how_,
+            limits_,
             [self = this->shared_from_this(),
              next = std::move(next)](const connection::result& result) {
                 next(trouble_in(result) ? nullptr : &result.replies.front());
             });
     }
-    void run(const script& what, const std::string& key, const words& arguments, answered next) {
-        script_call call{&what};
+    void run(const script& text, const std::string& key, const words& arguments, answered next) {
+        script_call call{&text};
         call.keys.add(key);
         for (const auto& argument : arguments) {
             call.arguments.add(argument);
         }
-        from_->run(std::move(call), slot_of(key_), how_, step(std::move(next)));
+        from_->run(std::move(call), slot_of(key_), limits_, step(std::move(next)));
     }
     void finish(Reply reply) { done_(std::move(reply)); }
 
@@ -104,7 +104,7 @@ private:
 
     std::shared_ptr<const catalogue> from_;
     Request request_;
-    call how_;
+    call limits_;
     completion<Reply> done_;
     std::string key_;
     std::string owner_;
@@ -202,7 +202,7 @@ private:
                 request().kind == lock_kind::fair_mutex ? call_next(answer) : forget_record(answer);
                 break;
             default:
-                request().kind == lock_kind::fair_mutex ? leave_line() : take_back_wish();
+                request().kind == lock_kind::fair_mutex ? leave_line() : take_back_request();
         }
     }
     /// The reader's lease was over if its timeout key is gone. It has left already: asked again after a
@@ -249,11 +249,11 @@ private:
             });
         });
     }
-    void take_back_wish() {
-        ask({"LRANGE", lock_wishes(key()), "0", "-1"}, [this](const value& wishes) {
-            for (const auto& wish : wishes.items) {
-                if (wish.text.starts_with(owner() + ' ')) {
-                    try_to({"LREM", lock_wishes(key()), "1", wish.text},
+    void take_back_request() {
+        ask({"LRANGE", lock_wishes(key()), "0", "-1"}, [this](const value& requests) {
+            for (const auto& each : requests.items) {
+                if (each.text.starts_with(owner() + ' ')) {
+                    try_to({"LREM", lock_wishes(key()), "1", each.text},
                            [this](const value*) { gone(); });
                     return;
                 }
@@ -273,14 +273,14 @@ bool says_moving(const connection::result& result) noexcept {
     return !result.error && result.replies.front().error_code() == "TRYAGAIN";
 }
 
-void renew_while_moving(const std::shared_ptr<const catalogue>& from, renew_request request, call how,
-                        completion<renew_reply> done) {
-    std::make_shared<renewal>(from, std::move(request), how, std::move(done))->start();
+void renew_while_moving(const std::shared_ptr<const catalogue>& from, renew_request request,
+                        call limits, completion<renew_reply> done) {
+    std::make_shared<renewal>(from, std::move(request), limits, std::move(done))->start();
 }
 
 void release_while_moving(const std::shared_ptr<const catalogue>& from, release_request request,
-                          call how, completion<release_reply> done) {
-    std::make_shared<release>(from, std::move(request), how, std::move(done))->start();
+                          call limits, completion<release_reply> done) {
+    std::make_shared<release>(from, std::move(request), limits, std::move(done))->start();
 }
 
 }  // namespace holdfast::engines::redis

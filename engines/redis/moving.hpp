@@ -10,15 +10,15 @@
 ///
 /// The keys of a lock are on two servers then, and a script that names several of them is refused
 /// (TRYAGAIN). Acquisitions have to wait: whether others are alive cannot be told. A holder must not
-/// lose its lease for that, so what it has is renewed and released key by key, each where it is.
+/// lose its lease for that, so its keys are renewed and released one by one, each on its own server.
 namespace holdfast::engines::redis {
 
 /// Whether the server refused a script for this reason. Nothing was changed.
 [[nodiscard]] bool says_moving(const connection::result& result) noexcept;
 
-void renew_while_moving(const std::shared_ptr<const catalogue>& from, renew_request request, call how,
-                        completion<renew_reply> done);
+void renew_while_moving(const std::shared_ptr<const catalogue>& from, renew_request request,
+                        call limits, completion<renew_reply> done);
 void release_while_moving(const std::shared_ptr<const catalogue>& from, release_request request,
-                          call how, completion<release_reply> done);
+                          call limits, completion<release_reply> done);
 
 }  // namespace holdfast::engines::redis

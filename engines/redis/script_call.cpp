@@ -2,7 +2,7 @@
 
 namespace holdfast::engines::redis {
 
-connection::expected script_call::append(std::string& out, const server_facts& server, form how) const {
+connection::expected script_call::append(std::string& out, const server_facts& server, form as) const {
     // Whatever else goes along before it does as well.
     const bool asks_ahead = tells_first && out.empty();
     if (asks_ahead) {
@@ -10,8 +10,8 @@ connection::expected script_call::append(std::string& out, const server_facts& s
         append_word(out, "PING");
     }
     append_word_count(out, 3 + keys.size() + arguments.size() + (floor_at ? 1 : 0));
-    append_word(out, how == form::text ? "EVAL" : "EVALSHA");
-    append_word(out, how == form::text ? what->text : std::string_view{what->sha});
+    append_word(out, as == form::text ? "EVAL" : "EVALSHA");
+    append_word(out, as == form::text ? source->text : std::string_view{source->sha});
     append_word(out, keys.size());
     out += keys.text();
     const std::string_view words = arguments.text();

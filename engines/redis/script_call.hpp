@@ -12,7 +12,7 @@ namespace holdfast::engines::redis {
 
 /// One run of a script, ready to be sent.
 struct script_call {
-    const script* what{};
+    const script* source{};
     word_list keys{};
     word_list arguments{};
     /// Where in the arguments' text the server's clock at the time of connecting is put in, as one
@@ -20,8 +20,8 @@ struct script_call {
     std::optional<std::size_t> floor_at{};
     /// A command that is sent right behind it.
     word_list then{};
-    /// Those whom it tells something are to hear it before the caller has its answer. A server answers
-    /// first whom it owed nothing before, so it is asked something else ahead of it.
+    /// The waiters that the script tells something hear it before the caller has its answer. Redis
+    /// flushes replies in the order in which clients became pending, so a `PING` goes ahead of it.
     bool tells_first{};
 
     /// Whether the server is told the whole text or only its fingerprint.
@@ -29,8 +29,8 @@ struct script_call {
 
     /// The next argument is the server's clock.
     void add_floor() { floor_at = arguments.text().size(); }
-    /// Appends it to what is sent.
-    connection::expected append(std::string& out, const server_facts& server, form how) const;
+    /// Appends it to the commands that are sent.
+    connection::expected append(std::string& out, const server_facts& server, form as) const;
 };
 
 }  // namespace holdfast::engines::redis

@@ -7,6 +7,7 @@
 #include <redis/layout/revocation.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 #include <utility>
 
@@ -30,11 +31,11 @@ constexpr std::chrono::minutes latch_requests_remembered{2};
         std::chrono::duration_cast<milliseconds>(std::chrono::system_clock::now().time_since_epoch()));
 }
 
-[[nodiscard]] std::string counter_for(const std::string& key, const dialect& how) {
-    if (how.redisson_tokens) {
+[[nodiscard]] std::string counter_for(const std::string& key, const dialect& store) {
+    if (store.redisson_tokens) {
         return redisson_token(key);
     }
-    return how.clustered ? token_counter(slot_of(key)) : token_counter();
+    return store.clustered ? token_counter(slot_of(key)) : token_counter();
 }
 
 /// `{name}`, or the name itself when it has braces: what the timeout keys of readers begin with.
@@ -53,8 +54,8 @@ constexpr std::chrono::minutes latch_requests_remembered{2};
 }
 
 /// The next argument: where Redisson counts the tokens, they have nothing to do with a clock.
-void add_floor(script_call& call, const dialect& how) {
-    if (how.redisson_tokens) {
+void add_floor(script_call& call, const dialect& store) {
+    if (store.redisson_tokens) {
         call.arguments.add(0);
     } else {
         call.add_floor();
@@ -68,37 +69,37 @@ void add_floor(script_call& call, const dialect& how) {
 }
 
 [[nodiscard]] script_call permit_acquire_call(const acquire_request& request, const std::string& key,
-                                              const dialect& how, int turn) {
+                                              const dialect& store, int turn) {
     script_call call{&scripts::permit_acquire()};
     call.keys.add(key, semaphore_timeouts(key), semaphore_channel(key), holds_key(key),
-                  counter_for(key, how), lock_turn(key), latch_mark(key));
+                  counter_for(key, store), lock_turn(key), latch_mark(key));
     call.arguments.add(request.owner.text(), in_ms(request.ttl), request.permits, request.limit,
                        request.token_count);
-    add_floor(call, how);
-    call.arguments.add(now_in_ms(), how.publish, permit_ids(request.owner, request.permits), turn);
-    add_absent(call, key, how);
+    add_floor(call, store);
+    call.arguments.add(now_in_ms(), store.publish, permit_ids(request.owner, request.permits), turn);
+    add_absent(call, key, store);
     return call;
 }
 
 [[nodiscard]] script_call read_write_acquire_call(const acquire_request& request,
-                                                  const std::string& key, const dialect& how,
+                                                  const std::string& key, const dialect& store,
                                                   int turn) {
     const bool shared = request.mode == claim_mode::shared;
     const auto owner = request.owner.text();
     script_call call{shared ? &scripts::read_acquire() : &scripts::write_acquire()};
-    call.keys.add(key, holds_key(key), counter_for(key, how));
+    call.keys.add(key, holds_key(key), counter_for(key, store));
     if (shared) {
         call.keys.add(read_write_channel(key));
     }
     call.keys.add(my_reader_timeout(key, owner), lock_turn(key));
     call.arguments.add(owner, in_ms(request.ttl), request.token_count);
-    add_floor(call, how);
-    call.arguments.add(now_in_ms(), shared ? how.publish : reader_prefix(key),
+    add_floor(call, store);
+    call.arguments.add(now_in_ms(), shared ? store.publish : reader_prefix(key),
                        request.token_floor.value, request.converts ? 1 : 0, turn);
     if (request.kind == lock_kind::mixed_mutex) {
         call.arguments.add(1);
     }
-    add_absent(call, key, how);
+    add_absent(call, key, store);
     return call;
 }
 
@@ -108,8 +109,8 @@ bool is_read_write(lock_kind kind) noexcept {
     return kind == lock_kind::shared_mutex || kind == lock_kind::mixed_mutex;
 }
 
-void add_absent(script_call& to, const std::string& key, const dialect& how) {
-    if (how.clustered) {
+void add_absent(script_call& to, const std::string& key, const dialect& store) {
+    if (store.clustered) {
         to.keys.add(absent_key(key));
     }
 }
@@ -129,38 +130,39 @@ std::string permit_ids(const owner_id& owner, std::uint32_t permits) {
     return ids;
 }
 
-script_call acquire_call(const acquire_request& request, const std::string& key, const dialect& how,
+script_call acquire_call(const acquire_request& request, const std::string& key, const dialect& store,
                          std::int64_t question, int turn) {
     if (request.mode == claim_mode::permit) {
-        return permit_acquire_call(request, key, how, turn);
+        return permit_acquire_call(request, key, store, turn);
     }
     if (is_read_write(request.kind)) {
-        return read_write_acquire_call(request, key, how, turn);
+        return read_write_acquire_call(request, key, store, turn);
     }
     const bool fair = request.kind == lock_kind::fair_mutex;
     script_call call{fair ? &scripts::fair_acquire() : &scripts::lock_acquire()};
     if (fair) {
-        call.keys.add(key, fair_queue(key), fair_timeouts(key), holds_key(key), counter_for(key, how),
+        call.keys.add(key, fair_queue(key), fair_timeouts(key), holds_key(key), counter_for(key, store),
                       fair_wishes(key), lock_channel(key));
     } else {
-        call.keys.add(key, holds_key(key), counter_for(key, how), lock_turn(key));
+        call.keys.add(key, holds_key(key), counter_for(key, store), lock_turn(key));
     }
     call.arguments.add(request.owner.text(), in_ms(request.ttl), request.token_count);
-    add_floor(call, how);
+    add_floor(call, store);
     call.arguments.add(now_in_ms());
     if (fair) {
         call.arguments.add(in_ms(fair_patience), request.queue ? 1 : 0);
     }
     if (fair) {
-        call.arguments.add(request.token_floor.value, question, how.publish);
+        call.arguments.add(request.token_floor.value, question, store.publish);
     } else if (question != 0) {
         call.keys.add(lock_wishes(key));
-        call.arguments.add(request.token_floor.value, turn, question, in_ms(wish_patience), how.publish,
-                           lock_channel(key), listeners_channel(key), grant_channels(key));
+        call.arguments.add(request.token_floor.value, turn, question, in_ms(request_patience),
+                           store.publish, lock_channel(key), listeners_channel(key),
+                           grant_channels(key));
     } else if (request.token_floor.value != 0 || turn != 0) {
         call.arguments.add(request.token_floor.value, turn);
     }
-    add_absent(call, key, how);
+    add_absent(call, key, store);
     return call;
 }
 
@@ -201,18 +203,18 @@ bool says_listening(const value& reply) noexcept {
 }
 
 script_call acquire_all_call(const std::vector<acquire_request>& all,
-                             const std::vector<std::string>& keys, const dialect& how) {
+                             const std::vector<std::string>& keys, const dialect& store) {
     script_call call{&scripts::lock_acquire_all()};
-    add_floor(call, how);
+    add_floor(call, store);
     call.arguments.add(now_in_ms());
     for (std::size_t index = 0; index < all.size(); ++index) {
         const auto& key = keys[index];
         const auto& request = all[index];
-        call.keys.add(key, holds_key(key), counter_for(key, how), lock_turn(key));
+        call.keys.add(key, holds_key(key), counter_for(key, store), lock_turn(key));
         call.arguments.add(request.owner.text(), in_ms(request.ttl), request.token_count,
                            request.token_floor.value);
     }
-    add_absent(call, keys.front(), how);
+    add_absent(call, keys.front(), store);
     return call;
 }
 
@@ -270,45 +272,45 @@ std::optional<turn_message> read_turn(std::string_view message) {
     return told;
 }
 
-script_call release_call(const release_request& request, const std::string& key, const dialect& how) {
+script_call release_call(const release_request& request, const std::string& key, const dialect& store) {
     script_call call;
     const auto owner = request.owner.text();
     const auto linger = in_ms(request.linger);
-    call.arguments.add(owner, how.publish);
+    call.arguments.add(owner, store.publish);
     if (request.mode == claim_mode::exclusive && request.kind == lock_kind::mutex) {
-        call.what = &scripts::lock_release();
-        call.keys.add(key, holds_key(key), lock_channel(key), lock_wishes(key), counter_for(key, how),
+        call.source = &scripts::lock_release();
+        call.keys.add(key, holds_key(key), lock_channel(key), lock_wishes(key), counter_for(key, store),
                       lock_turn(key));
         call.arguments.add(now_in_ms());
-        add_floor(call, how);
+        add_floor(call, store);
         call.arguments.add(grant_channels(key), listeners_channel(key), zeros_of(request.owner) + "0");
         if (linger > 0) {
             call.arguments.add(linger);
         }
-        add_absent(call, key, how);
+        add_absent(call, key, store);
         return call;
     }
     call.arguments.add(linger);
     if (request.mode == claim_mode::permit) {
-        call.what = &scripts::permit_release();
+        call.source = &scripts::permit_release();
         call.keys.add(key, semaphore_timeouts(key), semaphore_channel(key), holds_key(key),
                       lock_turn(key));
         // All that the owner has.
         call.arguments.add("", zeros_of(request.owner), listeners_channel(key));
     } else if (request.kind == lock_kind::fair_mutex) {
-        call.what = &scripts::fair_release();
+        call.source = &scripts::fair_release();
         call.keys.add(key, fair_queue(key), fair_timeouts(key), holds_key(key), lock_channel(key),
-                      fair_wishes(key), counter_for(key, how));
+                      fair_wishes(key), counter_for(key, store));
         call.arguments.add(in_ms(fair_patience));
-        add_floor(call, how);
+        add_floor(call, store);
         call.tells_first = request.contended;
     } else {
-        call.what = &scripts::read_write_release();
+        call.source = &scripts::read_write_release();
         call.keys.add(key, holds_key(key), read_write_channel(key), my_reader_timeout(key, owner),
                       lock_turn(key));
         call.arguments.add(reader_prefix(key), zeros_of(request.owner), listeners_channel(key));
     }
-    add_absent(call, key, how);
+    add_absent(call, key, store);
     return call;
 }
 
@@ -327,7 +329,7 @@ release_reply release_answer(const value& reply) {
     return answer;
 }
 
-failure telling_trouble(const value& reply, const dialect& how) {
+failure telling_trouble(const value& reply, const dialect& store) {
     if (!is_pair(reply) || reply.items.size() < 3) {
         return {};
     }
@@ -335,7 +337,7 @@ failure telling_trouble(const value& reply, const dialect& how) {
     refusal.type = value::kind::error;
     // As `refusal` in the scripts names a command.
     refusal.text =
-        reply.items[2].text + (how.publish == "spublish" ? " in `SPUBLISH`" : " in `PUBLISH`");
+        reply.items[2].text + (store.publish == "spublish" ? " in `SPUBLISH`" : " in `PUBLISH`");
     return meaning_of(refusal);
 }
 
@@ -394,18 +396,18 @@ renew_reply renewal_answer(const value& item, const owner_id& owner) {
     return answer;
 }
 
-script_call latch_call(const latch_request& request, const std::string& key, const dialect& how) {
+script_call latch_call(const latch_request& request, const std::string& key, const dialect& store) {
     using operation = latch_request::operation;
-    const auto what = request.what == operation::read  ? "read"
-                      : request.what == operation::set ? "set"
-                                                       : "count_down";
+    const auto* const operation_name = request.what == operation::read  ? "read"
+                                       : request.what == operation::set ? "set"
+                                                                        : "count_down";
     script_call call{&scripts::latch()};
     call.keys.add(key, latch_channel(key), latch_request_key(key, request.request.text()),
                   latch_mark(key), holds_key(key));
-    call.arguments.add(what, request.count, in_ms(request.lifetime), how.publish,
+    call.arguments.add(operation_name, request.count, in_ms(request.lifetime), store.publish,
                        in_ms(latch_requests_remembered), in_ms(opened_latch_known),
                        latch_life::begin(request.request).line);
-    add_absent(call, key, how);
+    add_absent(call, key, store);
     return call;
 }
 
@@ -429,7 +431,7 @@ latch_reply latch_answer(const value& reply) {
     return answer;
 }
 
-script_call revoke_call(const revoke_request& request, const std::string& key, const dialect& how,
+script_call revoke_call(const revoke_request& request, const std::string& key, const dialect& store,
                         std::chrono::system_clock::time_point at) {
     const auto owner = request.owner.text();
     const auto record =
@@ -438,10 +440,10 @@ script_call revoke_call(const revoke_request& request, const std::string& key, c
     call.keys.add(key, holds_key(key), revocation_key(key), lock_channel(key), read_write_channel(key),
                   semaphore_channel(key), semaphore_timeouts(key), fair_queue(key),
                   my_reader_timeout(key, owner));
-    call.arguments.add(owner, request.token.value, record, in_ms(revocations_kept), how.publish,
+    call.arguments.add(owner, request.token.value, record, in_ms(revocations_kept), store.publish,
                        client_channel(request.owner.client_text()), lock_channel(key),
                        reader_prefix(key));
-    add_absent(call, key, how);
+    add_absent(call, key, store);
     return call;
 }
 
@@ -458,12 +460,12 @@ revoke_reply revoke_answer(const value& reply) {
     return answer;
 }
 
-script_call inspect_call(const std::string& key, const dialect& how) {
+script_call inspect_call(const std::string& key, const dialect& store) {
     script_call call{&scripts::inspect()};
     call.keys.add(key, holds_key(key), revocation_key(key), semaphore_timeouts(key), fair_queue(key),
                   latch_mark(key));
     call.arguments.add(reader_prefix(key));
-    add_absent(call, key, how);
+    add_absent(call, key, store);
     return call;
 }
 

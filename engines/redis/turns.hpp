@@ -8,10 +8,10 @@
 
 namespace holdfast::engines::redis {
 
-/// What a client knows of the turns of others: clients of another library, Redisson's, that wait for a
-/// lock or a permit. While it is their turn, what is free is theirs alone; the scripts see to it that
-/// ours do not take it. A number with zeros ahead of it on the lock's channel may announce such a turn,
-/// and its length is the turn's number. A number without is a release by the others: it ends the turn.
+/// The turns of others, as far as a client knows: of Redisson's clients that wait for a lock or a
+/// permit. While it is their turn, a free lock is theirs alone: the scripts do not give it to our
+/// clients. A number with zeros ahead of it on the lock's channel may announce such a turn, and its
+/// length is the turn's number. A number without is a release by the others: it ends the turn.
 ///
 ///     none ── zeros, refused ──▶ theirs ── number ──▶ over
 ///                                  ▲                   │

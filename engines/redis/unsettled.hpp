@@ -17,27 +17,27 @@ namespace holdfast::engines::redis {
 class unsettled_owners {
 public:
     /// `until`: nobody sends anything for this owner after that.
-    void add(const owner_id& who, clock::time_point until) {
+    void add(const owner_id& owner, clock::time_point until) {
         const auto now = clock::now();
         const std::lock_guard lock{guard_};
         std::erase_if(all_, [&](const auto& each) { return each.second <= now; });
-        all_[who] = until;
+        all_[owner] = until;
         count_ = all_.size();
     }
     /// The store has answered a later request of the same lane: the earlier ones are over.
-    void remove(const owner_id& who) {
+    void remove(const owner_id& owner) {
         if (count_.load() > 0) {
             const std::lock_guard lock{guard_};
-            all_.erase(who);
+            all_.erase(owner);
             count_ = all_.size();
         }
     }
-    [[nodiscard]] bool contains(const owner_id& who) const {
+    [[nodiscard]] bool contains(const owner_id& owner) const {
         if (count_.load() == 0) {
             return false;
         }
         const std::lock_guard lock{guard_};
-        return all_.contains(who);
+        return all_.contains(owner);
     }
 
 private:

@@ -14,26 +14,26 @@ void watches::close() {
     gate_.close();
 }
 
-std::unique_ptr<watches::listening> watches::listen(channel_place where, beginning first_news,
-                                                    listener what) {
+std::unique_ptr<watches::listening> watches::listen(channel_place place, beginning first_news,
+                                                    listener callback) {
     std::uint64_t number{};
     {
         const std::lock_guard lock{guard_};
         number = ++last_number_;
         if (!closed_) {
-            auto& place = channels_[where.channel];
-            const bool first = place.listeners.empty();
-            place.where = where;
+            auto& known = channels_[place.channel];
+            const bool first = known.listeners.empty();
+            known.place = place;
             listeners_.fetch_add(1);
-            place.listeners.emplace(number, ear{std::make_shared<listener>(std::move(what)),
+            known.listeners.emplace(number, ear{std::make_shared<listener>(std::move(callback)),
                                                 first_news == beginning::told});
             if (first) {
                 // Under the lock, so that a subscription and the end of one cannot overtake each other.
-                router_->subscribe(where);
+                router_->subscribe(place);
             }
         }
     }
-    return std::make_unique<listening>(weak_from_this(), std::move(where), number);
+    return std::make_unique<listening>(weak_from_this(), std::move(place), number);
 }
 
 void watches::leave(const std::string& channel, std::uint64_t number) {
@@ -44,7 +44,7 @@ void watches::leave(const std::string& channel, std::uint64_t number) {
     }
     listeners_.fetch_sub(found->second.listeners.erase(number));
     if (found->second.listeners.empty()) {
-        router_->unsubscribe(found->second.where);
+        router_->unsubscribe(found->second.place);
         channels_.erase(found);
     }
 }
@@ -63,7 +63,7 @@ void watches::heard(const std::string& channel, std::string_view message) {
             return;
         }
         for (const auto& [number, one] : found->second.listeners) {
-            told.push_back(one.what);
+            told.push_back(one.callback);
         }
     }
     tell(told, message);
@@ -80,26 +80,26 @@ void watches::flows(const std::string& channel) {
         const bool again = std::exchange(found->second.began, true);
         for (const auto& [number, one] : found->second.listeners) {
             if (again || one.awaits_beginning) {
-                told.push_back(one.what);
+                told.push_back(one.callback);
             }
         }
     }
     tell(told, {});
 }
 
-void watches::tell(const std::vector<std::shared_ptr<listener>>& whom, std::string_view message) {
-    for (const auto& one : whom) {
+void watches::tell(const std::vector<std::shared_ptr<listener>>& told, std::string_view message) {
+    for (const auto& one : told) {
         gate_.pass([&] { (*one)(message); });
     }
 }
 
-bool watches::look(const channel_place& where, std::uint64_t number) {
+bool watches::look(const channel_place& place, std::uint64_t number) {
     const std::lock_guard lock{guard_};
     if (closed_) {
         return false;
     }
-    const bool flows = router_->subscribed(where);
-    if (const auto found = channels_.find(where.channel); !flows && found != channels_.end()) {
+    const bool flows = router_->subscribed(place);
+    if (const auto found = channels_.find(place.channel); !flows && found != channels_.end()) {
         found->second.listeners.at(number).awaits_beginning = true;
     }
     return flows;
@@ -107,13 +107,13 @@ bool watches::look(const channel_place& where, std::uint64_t number) {
 
 watches::listening::~listening() {
     if (const auto all = all_.lock()) {
-        all->leave(where_.channel, number_);
+        all->leave(place_.channel, number_);
     }
 }
 
 bool watches::listening::active() const noexcept {
     const auto all = all_.lock();
-    return all && all->look(where_, number_);
+    return all && all->look(place_, number_);
 }
 
 }  // namespace holdfast::engines::redis

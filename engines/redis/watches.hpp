@@ -17,7 +17,7 @@
 
 namespace holdfast::engines::redis {
 
-/// Who wants to hear of which channel. One subscription serves all who listen to a channel.
+/// The listeners of all channels. One subscription serves all listeners of a channel.
 ///
 /// Thread safety: all functions may be called from any thread. Listeners are called with no lock held,
 /// and never after `close`.
@@ -33,13 +33,13 @@ public:
     class listening;
     enum class beginning : std::uint8_t {
         told,             ///< the listener hears of it when notifications begin to flow
-        told_if_awaited,  ///< only if `active()` said before that they do not: who has not looked yet
+        told_if_awaited,  ///< only if `active()` has returned false: a waiter that has not looked yet
                           ///< will look, and need not ask the store twice
     };
     /// Ends when the result is destroyed. The listener also hears an empty message whenever
     /// notifications may have been missed.
-    [[nodiscard]] std::unique_ptr<listening> listen(channel_place where, beginning first,
-                                                    listener what);
+    [[nodiscard]] std::unique_ptr<listening> listen(channel_place place, beginning first,
+                                                    listener callback);
     /// How many of a channel's subscribers are we ourselves: 1 or 0.
     [[nodiscard]] std::uint32_t own_subscriptions(const std::string& channel) const;
     /// How many listen, to any channel.
@@ -52,18 +52,18 @@ public:
 
 private:
     struct ear {
-        std::shared_ptr<listener> what;
+        std::shared_ptr<listener> callback;
         bool awaits_beginning{};
     };
     struct entry {
-        channel_place where;
+        channel_place place;
         std::map<std::uint64_t, ear> listeners;
         bool began{};
     };
 
-    [[nodiscard]] bool look(const channel_place& where, std::uint64_t number);
+    [[nodiscard]] bool look(const channel_place& place, std::uint64_t number);
     void leave(const std::string& channel, std::uint64_t number);
-    void tell(const std::vector<std::shared_ptr<listener>>& whom, std::string_view message);
+    void tell(const std::vector<std::shared_ptr<listener>>& told, std::string_view message);
 
     router* router_{};
     callback_gate gate_;
@@ -77,8 +77,8 @@ private:
 /// Somebody listens.
 class watches::listening {
 public:
-    listening(std::weak_ptr<watches> all, channel_place where, std::uint64_t number)
-        : all_{std::move(all)}, where_{std::move(where)}, number_{number} {}
+    listening(std::weak_ptr<watches> all, channel_place place, std::uint64_t number)
+        : all_{std::move(all)}, place_{std::move(place)}, number_{number} {}
     listening(const listening&) = delete;
     listening& operator=(const listening&) = delete;
     ~listening();
@@ -87,7 +87,7 @@ public:
 
 private:
     std::weak_ptr<watches> all_;
-    channel_place where_;
+    channel_place place_;
     std::uint64_t number_;
 };
 

@@ -118,36 +118,36 @@ std::int64_t checked(fencing_token token) {
     return static_cast<std::int64_t>(token.value);
 }
 
-void require_transaction(const database& connection, std::string_view what) {
+void require_transaction(const database& connection, std::string_view operation) {
     if (!connection.in_transaction()) {
-        refuse(errc::invalid_argument, std::string{what} +
+        refuse(errc::invalid_argument, std::string{operation} +
                                            " outside of a transaction: the check and the write would "
                                            "not be one step; begin one first");
     }
 }
 
-void refuse_transaction(const database& connection, std::string_view what) {
+void refuse_transaction(const database& connection, std::string_view operation) {
     if (connection.in_transaction()) {
         refuse(errc::invalid_argument,
-               std::string{what} +
+               std::string{operation} +
                    " inside a transaction: others would not see it before the commit, and what was "
                    "read before it may be old; call it before the transaction begins");
     }
 }
 
-void confirm_transaction(const database& connection, std::string_view what) {
+void confirm_transaction(const database& connection, std::string_view operation) {
     if (!after_a_change([&] { return connection.in_transaction(); })) {
         refuse(errc::invalid_argument,
-               std::string{what} +
+               std::string{operation} +
                    " outside of a transaction: the one before had ended unnoticed, by an error or a "
                    "reset of the connection, and what the guard wrote is in effect; begin a new one");
     }
 }
 
-void confirm_no_transaction(const database& connection, std::string_view what) {
+void confirm_no_transaction(const database& connection, std::string_view operation) {
     if (after_a_change([&] { return connection.in_transaction(); })) {
         refuse(errc::invalid_argument,
-               std::string{what} +
+               std::string{operation} +
                    " inside a transaction, which an earlier statement had begun before it failed: "
                    "others do not see it before the commit; roll back first");
     }

@@ -30,12 +30,13 @@ HOLDFAST_EXPORT void check_terms(const once_terms& terms, std::string_view guard
 /// The databases' integers have a sign.
 [[nodiscard]] HOLDFAST_EXPORT std::int64_t checked(fencing_token token);
 /// For a check that is worth nothing unless the write is committed with it.
-HOLDFAST_EXPORT void require_transaction(const database& connection, std::string_view what);
-HOLDFAST_EXPORT void refuse_transaction(const database& connection, std::string_view what);
-/// The same once more after `what` has changed something. MySQL's client library may have shown the
-/// status of a transaction that had ended unnoticed; the answer to the change has brought the true one.
-HOLDFAST_EXPORT void confirm_transaction(const database& connection, std::string_view what);
-HOLDFAST_EXPORT void confirm_no_transaction(const database& connection, std::string_view what);
+HOLDFAST_EXPORT void require_transaction(const database& connection, std::string_view operation);
+HOLDFAST_EXPORT void refuse_transaction(const database& connection, std::string_view operation);
+/// The same once more after `operation` has changed something. MySQL's client library may have shown
+/// the status of a transaction that had ended unnoticed; the answer to the change has brought the true
+/// one.
+HOLDFAST_EXPORT void confirm_transaction(const database& connection, std::string_view operation);
+HOLDFAST_EXPORT void confirm_no_transaction(const database& connection, std::string_view operation);
 /// Refuses, in a transaction, what would end it.
 HOLDFAST_EXPORT void before_creating_table(const database& connection);
 /// A table or an index, by a statement that says IF NOT EXISTS. PostgreSQL would send a notice of one

@@ -172,10 +172,10 @@ reply_handle command(redisContext* connection, const words& sent) {
     if (reply->type == REDIS_REPLY_ERROR) {
         const auto code = code_of(text_of(*reply));
         // The code's own words are about locks.
-        const std::string what = code == errc::wrong_kind
-                                     ? "a key of the guard's command holds a value of another type: "
-                                     : "";
-        fail(code, what + std::string{text_of(*reply)});
+        const std::string problem = code == errc::wrong_kind
+                                        ? "a key of the guard's command holds a value of another type: "
+                                        : "";
+        fail(code, problem + std::string{text_of(*reply)});
     }
     return reply;
 }

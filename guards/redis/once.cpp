@@ -11,10 +11,10 @@ namespace holdfast::guard {
 
 namespace {
 
-completion settle(redisContext* connection, const once_ticket& ticket, const detail::words& how) {
+completion settle(redisContext* connection, const once_ticket& ticket, const detail::words& options) {
     const auto key = detail::companion("holdfast_once:", ticket.operation);
     detail::words arguments{ticket.claimant};
-    arguments.insert(arguments.end(), how.begin(), how.end());
+    arguments.insert(arguments.end(), options.begin(), options.end());
     const auto reply = detail::eval(connection, scripts::once_settle, {key}, arguments);
     return reply->integer == 1 ? completion::recorded : completion::superseded;
 }

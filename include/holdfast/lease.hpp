@@ -89,7 +89,8 @@ public:
     void check() const;
 
     /// Gives the lock back. Empty afterwards, but for `loss_reason` and `loss_detail` of a lease that
-    /// was lost. On an empty lease: `already_lost`.
+    /// was lost. On an empty lease: `already_lost`. A `recursive_mutex` gives its lock back with the
+    /// last of its levels.
     release_outcome release() noexcept;
     /// Gives the lease up, but the store keeps the name taken until `after` from now, whatever
     /// becomes of this process ("not again within five minutes"). Less than zero, or more than the
@@ -109,9 +110,13 @@ public:
 private:
     friend struct detail::access;
     explicit lease(std::shared_ptr<detail::hold> hold) noexcept;
+    [[nodiscard]] const detail::hold* current() const noexcept;
+    release_outcome give_back(std::chrono::milliseconds linger) noexcept;
     [[nodiscard]] failure convert(claim_mode to);
 
     std::shared_ptr<detail::hold> hold_;
+    /// It was a level of a `recursive_mutex`, and lost before it was released.
+    bool left_{};
 };
 
 }  // namespace v0

@@ -3,8 +3,10 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
+#include <utility>
 
 #include <holdfast/clock.hpp>
 #include <holdfast/detail/deadline.hpp>
@@ -15,6 +17,7 @@
 namespace holdfast::detail {
 class hold;
 class session;
+struct patience;
 }  // namespace holdfast::detail
 
 namespace holdfast {
@@ -22,21 +25,35 @@ inline namespace v0 {
 
 class client;
 
-/// A `mutex` that its thread may lock again. Only the first `lock` and the last `unlock` talk to the
-/// store; what lies between is counted here. Meets the standard's TimedLockable.
+/// A `mutex` that its thread may lock again. Meets the standard's TimedLockable.
 ///
-/// Ownership is by client, name and thread, whatever object is used: do not use it where work moves
-/// between threads. Objects of one name may be locked one inside the other and unlocked in any order;
-/// the terms of the first `lock` count. Another client, also in the same thread, is somebody else, and
-/// so is a `mutex` of the same name. Locking again after the hold was lost throws the reason
-/// (`errc::lost`, …): a nested critical section must not start on a lock that somebody else may have.
+/// A thread has one hold of a name, with one token. Each `lock` and each lease is a level of this hold.
+/// Only the first level in and the last one out talk to the store; what lies between is counted here.
+/// The terms of the first level count for all.
+///
+/// Re-entrance is by client, name and thread, whatever object is used. Another client, also in the same
+/// thread, is somebody else, and so is a `mutex` of the same name. Objects of one name may be locked
+/// one inside the other. Levels may end in any order.
+///
+/// A lease may be moved to another thread and released there; it still belongs to the hold of the
+/// thread that acquired it. The other thread is not inside: if it locks, it waits.
+///
+///     release of a lease that is not the last level   `released`, or `already_lost`; the lock stays
+///     held `release_after`                                 `after` counts only for the last level loss
+///     reaches all levels: `lost()`, each lease
+///
+/// Errors: as with `mutex`. Entering again after the hold was lost throws the reason (`errc::lost`, …):
+/// a nested critical section must not start on a lock that somebody else may have. Thread safety: as
+/// with `mutex`, except that only the thread that locked may unlock.
 ///
 /// Misuse:
-///     unlocked by another thread, or without a hold   aborts
-///     its thread ended                                all that the thread had is lost and given back
-///     destroyed while locked                          what was locked through this object is unlocked;
-///                                                     if nothing is left, the hold is lost, as with
-///                                                     `mutex`
+///     unlocked by another thread, or without a `lock`   aborts, also while there are leases
+///     its thread ended         what the thread locked is unlocked; its leases stay. If nothing is
+///     left,
+///                              the hold is lost and given back
+///     destroyed while locked   what was locked through this object is unlocked; leases stay. If
+///     nothing
+///                              is left, the hold is lost, as with `mutex`
 class HOLDFAST_EXPORT recursive_mutex {
 public:
     recursive_mutex(client& owner, std::string name, lease_options options = {});
@@ -58,8 +75,24 @@ public:
     }
     void unlock() noexcept;
 
+    [[nodiscard]] lease acquire();
+    /// Empty when `stop` was triggered first.
+    [[nodiscard]] std::optional<lease> acquire_unless_stopped(std::stop_token stop);
+    [[nodiscard]] std::optional<lease> try_acquire();
+    template <class Rep, class Period>
+    [[nodiscard]] std::optional<lease> try_acquire_for(const std::chrono::duration<Rep, Period>& wait,
+                                                       std::stop_token stop = {}) {
+        return acquire_until(detail::deadline_after(wait), std::move(stop));
+    }
+    template <class Clock, class Duration>
+    [[nodiscard]] std::optional<lease> try_acquire_until(
+        const std::chrono::time_point<Clock, Duration>& until, std::stop_token stop = {}) {
+        return detail::attempt_until(
+            until, [&](clock::time_point deadline) { return acquire_until(deadline, stop); }, stop);
+    }
+
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
-    /// How often this thread has locked it and not unlocked it yet.
+    /// How many levels this thread's hold has, leases included.
     [[nodiscard]] std::uint32_t depth() const noexcept;
     /// Of this thread's hold: see `lease`.
     [[nodiscard]] std::stop_token lost() const noexcept;
@@ -67,8 +100,9 @@ public:
 
 private:
     bool lock_until(clock::time_point deadline);
-    bool enter_again();
-    bool entered(std::shared_ptr<detail::hold> taken);
+    std::optional<lease> acquire_until(clock::time_point deadline, std::stop_token stop);
+    std::shared_ptr<detail::hold> enter(const void* level, const detail::patience& how_long,
+                                        const std::stop_token& stop = {});
 
     std::shared_ptr<detail::session> session_;
     std::string name_;

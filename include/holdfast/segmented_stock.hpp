@@ -99,7 +99,7 @@ struct taking {
 class HOLDFAST_EXPORT segmented_stock {
 public:
     /// No I/O. Throws `std::system_error` when the name or the options make no sense, there are no
-    /// segments, or the store lacks a function.
+    /// segments or more than 1048576, or the store lacks a function.
     segmented_stock(client& owner, const std::string& name, std::size_t segments, segment_store store,
                     const stock_options& options = {});
     segmented_stock(const segmented_stock&) = delete;

@@ -155,9 +155,9 @@ std::shared_ptr<joint_hold> take_all(const std::vector<joint_target>& targets,
                 }
                 break;
             case kind::end:
-                if (move.why) {
+                if (move.reason) {
                     const auto& [where, name] = targets[move.which.front()];
-                    move.why.raise(describe(*where, name));
+                    move.reason.raise(describe(*where, name));
                 }
                 return nullptr;
         }

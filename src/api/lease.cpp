@@ -73,27 +73,6 @@ void detail::hold::tell_loss() noexcept {
     }
 }
 
-namespace {
-
-/// Nothing once it was given back: what is kept then is for `loss_reason` and `loss_detail` alone.
-[[nodiscard]] const detail::hold* current(const std::shared_ptr<detail::hold>& hold) noexcept {
-    return hold && !hold->given_back() ? hold.get() : nullptr;
-}
-
-/// Keeps a hold that was lost before, so that its holder can still ask why.
-release_outcome give_back(std::shared_ptr<detail::hold>& hold,
-                          std::chrono::milliseconds linger) noexcept {
-    const auto outcome = hold->from()->release(*hold, linger);
-    if (outcome != release_outcome::already_lost) {
-        hold.reset();
-    } else if (hold->loss() == errc{}) {
-        hold->set_loss(errc::lost, "the store no longer had it when it was released");
-    }
-    return outcome;
-}
-
-}  // namespace
-
 lease::lease() noexcept = default;
 lease::lease(std::shared_ptr<detail::hold> hold) noexcept : hold_{std::move(hold)} {}
 lease::lease(lease&& other) noexcept = default;
@@ -102,6 +81,7 @@ lease& lease::operator=(lease&& other) noexcept {
     if (this != &other) {
         release();
         hold_ = std::move(other.hold_);
+        left_ = other.left_;
     }
     return *this;
 }
@@ -110,34 +90,39 @@ lease::~lease() {
     release();
 }
 
+/// Null once it was given back: what is kept then is for `loss_reason` and `loss_detail` alone.
+const detail::hold* lease::current() const noexcept {
+    return hold_ && !left_ && !hold_->given_back() ? hold_.get() : nullptr;
+}
+
 lease::operator bool() const noexcept {
-    const auto* const held = current(hold_);
+    const auto* const held = current();
     return held != nullptr && held->loss() == errc{};
 }
 
 const std::string& lease::name() const noexcept {
     static const std::string none;
-    const auto* const held = current(hold_);
+    const auto* const held = current();
     return held != nullptr ? held->name() : none;
 }
 
 fencing_token lease::token() const noexcept {
-    const auto* const held = current(hold_);
+    const auto* const held = current();
     return held != nullptr ? held->token() : fencing_token{};
 }
 
 owner_id lease::owner() const noexcept {
-    const auto* const held = current(hold_);
+    const auto* const held = current();
     return held != nullptr ? held->owner() : owner_id{};
 }
 
 clock::time_point lease::valid_until() const noexcept {
-    const auto* const held = current(hold_);
+    const auto* const held = current();
     return held != nullptr ? held->valid_until() : clock::time_point{};
 }
 
 std::chrono::nanoseconds lease::remaining() const noexcept {
-    const auto* const held = current(hold_);
+    const auto* const held = current();
     return held != nullptr ? held->remaining() : std::chrono::nanoseconds::zero();
 }
 
@@ -146,7 +131,7 @@ bool lease::at_risk() const noexcept {
 }
 
 std::stop_token lease::lost() const noexcept {
-    const auto* const held = current(hold_);
+    const auto* const held = current();
     return held != nullptr ? held->lost() : std::stop_token{};
 }
 
@@ -160,7 +145,7 @@ std::string lease::loss_detail() const {
 }
 
 void lease::check() const {
-    if (current(hold_) == nullptr) {
+    if (current() == nullptr) {
         failure{errc::lost, "this lease is empty"}.raise("lease");
     }
     if (const auto why = hold_->loss(); why != errc{}) {
@@ -194,12 +179,32 @@ std::optional<lease> lease::try_upgrade() {
     return convert(claim_mode::exclusive) ? std::nullopt : std::optional{std::move(*this)};
 }
 
+/// Keeps a hold that was lost before, so that its holder can still ask why.
+release_outcome lease::give_back(std::chrono::milliseconds linger) noexcept {
+    const auto& session = hold_->from();
+    if (hold_->reentrant_thread() != 0 && !session->recursion().end_lease(*hold_)) {
+        // Other levels of a `recursive_mutex` have the hold.
+        left_ = hold_->loss() != errc{};
+        if (!left_) {
+            hold_.reset();
+        }
+        return left_ ? release_outcome::already_lost : release_outcome::released;
+    }
+    const auto outcome = session->release(*hold_, linger);
+    if (outcome != release_outcome::already_lost) {
+        hold_.reset();
+    } else if (hold_->loss() == errc{}) {
+        hold_->set_loss(errc::lost, "the store no longer had it when it was released");
+    }
+    return outcome;
+}
+
 release_outcome lease::release() noexcept {
-    return current(hold_) != nullptr ? give_back(hold_, {}) : release_outcome::already_lost;
+    return current() != nullptr ? give_back({}) : release_outcome::already_lost;
 }
 
 release_outcome lease::release_after(std::chrono::milliseconds after) {
-    if (current(hold_) == nullptr) {
+    if (current() == nullptr) {
         return release_outcome::already_lost;
     }
     const auto longest = hold_->from()->promises().maximum_ttl;
@@ -208,7 +213,7 @@ release_outcome lease::release_after(std::chrono::milliseconds after) {
                                             " ms; from 0 to " + std::to_string(longest.count()) + " ms"}
             .raise(detail::describe(*hold_->from(), hold_->name()));
     }
-    return give_back(hold_, after);
+    return give_back(after);
 }
 
 }  // namespace holdfast

@@ -19,44 +19,38 @@ recursive_mutex::~recursive_mutex() {
     session_->recursion().forget_object(this);
 }
 
-/// True when this thread has it already and is one level deeper now.
-bool recursive_mutex::enter_again() {
-    using entering = detail::recursion_table::entering;
-    const auto result = session_->recursion().enter_again(name_, this);
-    if (result == entering::lost) {
-        const auto over = session_->recursion().hold_of(name_);
-        failure{over ? over->loss() : errc::lost, "this thread's hold is over; unlock it first"}.raise(
+/// One level deeper, or null if somebody else has the lock.
+std::shared_ptr<detail::hold> recursive_mutex::enter(const void* level, const patience& how_long,
+                                                     const std::stop_token& stop) {
+    auto& table = session_->recursion();
+    if (auto taken = table.enter_again(name_, level)) {
+        return taken;
+    }
+    if (const auto lost = table.hold_of(name_)) {
+        failure{lost->loss(), "this thread's hold is over; unlock or release it first"}.raise(
             detail::describe(*session_, name_));
     }
-    return result == entering::again;
-}
-
-bool recursive_mutex::entered(std::shared_ptr<detail::hold> taken) {
-    if (!taken) {
-        return false;
+    auto taken = detail::take(session_, name_, options_, {}, how_long, stop);
+    if (taken) {
+        table.enter(level, taken);
     }
-    session_->recursion().enter(this, std::move(taken));
-    return true;
+    return taken;
 }
 
 void recursive_mutex::lock() {
-    if (!enter_again()) {
-        entered(detail::take(session_, name_, options_, {}, patience::unlimited()));
-    }
+    enter(this, patience::unlimited());
 }
 
 bool recursive_mutex::lock_unless_stopped(std::stop_token stop) {
-    return enter_again() ||
-           entered(detail::take(session_, name_, options_, {}, patience::unlimited(), stop));
+    return enter(this, patience::unlimited(), stop) != nullptr;
 }
 
 bool recursive_mutex::try_lock() {
-    return enter_again() || entered(detail::take(session_, name_, options_, {}, patience::none()));
+    return enter(this, patience::none()) != nullptr;
 }
 
 bool recursive_mutex::lock_until(clock::time_point deadline) {
-    return enter_again() ||
-           entered(detail::take(session_, name_, options_, {}, patience::until(deadline)));
+    return enter(this, patience::until(deadline)) != nullptr;
 }
 
 void recursive_mutex::unlock() noexcept {
@@ -67,6 +61,23 @@ void recursive_mutex::unlock() noexcept {
     if (left.last) {
         session_->release(*left.last, {});
     }
+}
+
+lease recursive_mutex::acquire() {
+    return detail::access::lease_of(enter(detail::recursion_table::of_a_lease, patience::unlimited()));
+}
+
+std::optional<lease> recursive_mutex::acquire_unless_stopped(std::stop_token stop) {
+    return detail::to_lease(enter(detail::recursion_table::of_a_lease, patience::unlimited(), stop));
+}
+
+std::optional<lease> recursive_mutex::try_acquire() {
+    return detail::to_lease(enter(detail::recursion_table::of_a_lease, patience::none()));
+}
+
+std::optional<lease> recursive_mutex::acquire_until(clock::time_point deadline, std::stop_token stop) {
+    return detail::to_lease(
+        enter(detail::recursion_table::of_a_lease, patience::until(deadline), stop));
 }
 
 std::uint32_t recursive_mutex::depth() const noexcept {

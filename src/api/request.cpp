@@ -12,19 +12,19 @@ namespace holdfast::detail {
 
 namespace {
 
-[[nodiscard]] core::terms terms_for(const session& where, std::string_view name,
+[[nodiscard]] core::terms terms_for(const session& from, std::string_view name,
                                     const lease_options& options) {
-    core::terms how;
-    if (const auto wrong = core::make_terms(options, where.promises(), how)) {
-        wrong.raise(describe(where, name));
+    core::terms result;
+    if (const auto wrong = core::make_terms(options, from.promises(), result)) {
+        wrong.raise(describe(from, name));
     }
-    return how;
+    return result;
 }
 
 }  // namespace
 
-std::string describe(const session& where, std::string_view name) {
-    return "lock " + core::quote_name(name) + " on " + where.address();
+std::string describe(const session& from, std::string_view name) {
+    return "lock " + core::quote_name(name) + " on " + from.address();
 }
 
 std::string with_reason(const hold& lost, const std::string& advice) {
@@ -32,11 +32,11 @@ std::string with_reason(const hold& lost, const std::string& advice) {
     return reason.empty() ? advice : reason + "; " + advice;
 }
 
-void check(const session& where, std::string_view name, const lease_options& options) {
+void check(const session& from, std::string_view name, const lease_options& options) {
     if (const auto wrong = core::check_name(name)) {
-        wrong.raise("on " + where.address());
+        wrong.raise("on " + from.address());
     }
-    static_cast<void>(terms_for(where, name, options));
+    static_cast<void>(terms_for(from, name, options));
 }
 
 patience patience::until(clock::time_point deadline) {
@@ -58,8 +58,8 @@ core::claim claim_for(const session& from, const std::string& name, const lease_
 std::shared_ptr<hold> take(const std::shared_ptr<session>& from, const std::string& name,
                            const lease_options& options, const claim_kind& kind,
                            const patience& how_long, const std::stop_token& stop) {
-    const auto what = claim_for(*from, name, options, kind, how_long);
-    auto result = from->acquire(what, stop);
+    const auto request = claim_for(*from, name, options, kind, how_long);
+    auto result = from->acquire(request, stop);
     if (result.error && result.error.code != errc::busy && result.error.code != errc::cancelled) {
         result.error.raise(describe(*from, name));
     }
@@ -70,8 +70,8 @@ std::optional<lease> to_lease(std::shared_ptr<hold> taken) {
     return taken ? std::optional{access::lease_of(std::move(taken))} : std::nullopt;
 }
 
-void programming_error(const char* what) noexcept {
-    std::fprintf(stderr, "holdfast: %s\n", what);
+void programming_error(const char* mistake) noexcept {
+    std::fprintf(stderr, "holdfast: %s\n", mistake);
     std::abort();
 }
 

@@ -14,7 +14,7 @@
 namespace holdfast::detail {
 
 /// Throws when the name or the options make no sense for the session's store.
-void check(const session& where, std::string_view name, const lease_options& options);
+void check(const session& from, std::string_view name, const lease_options& options);
 
 /// The kind of claim a lock class makes.
 struct claim_kind {
@@ -48,11 +48,11 @@ struct patience {
 [[nodiscard]] std::optional<lease> to_lease(std::shared_ptr<hold> taken);
 
 /// "lock "x" on store": what every error begins with.
-[[nodiscard]] std::string describe(const session& where, std::string_view name);
+[[nodiscard]] std::string describe(const session& from, std::string_view name);
 /// Why a hold was lost, as far as the store said so, and what to do.
 [[nodiscard]] std::string with_reason(const hold& lost, const std::string& advice);
 
 /// For mistakes of the program's, in every kind of build.
-[[noreturn]] void programming_error(const char* what) noexcept;
+[[noreturn]] void programming_error(const char* mistake) noexcept;
 
 }  // namespace holdfast::detail

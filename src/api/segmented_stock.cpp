@@ -13,11 +13,17 @@ namespace holdfast {
 
 namespace {
 
+constexpr std::size_t most_segments = 1'048'576;
 constexpr auto most_units = std::numeric_limits<std::uint64_t>::max();
 
 [[nodiscard]] std::vector<std::string> names_of(const std::string& name, std::size_t segments) {
     if (segments == 0) {
         failure{errc::invalid_argument, "it needs at least one segment"}.raise("segmented_stock");
+    }
+    if (segments > most_segments) {
+        failure{errc::invalid_argument, std::to_string(segments) + " segments are too many; at most " +
+                                            std::to_string(most_segments) + " are allowed"}
+            .raise("segmented_stock");
     }
     std::vector<std::string> names;
     names.reserve(segments);

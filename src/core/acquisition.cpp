@@ -19,18 +19,18 @@ namespace {
 /// Whether a grant by another's release can be taken as it is. A lease that is never renewed had better
 /// begin afresh, and replicas confirm only what their own client asks for: such waiters ask once more,
 /// and are granted the same.
-[[nodiscard]] bool grant_is_final(const terms& how) noexcept {
-    return how.renewal == renewal_mode::automatic && how.replicas == replica_policy{};
+[[nodiscard]] bool grant_is_final(const terms& its_terms) noexcept {
+    return its_terms.renewal == renewal_mode::automatic && its_terms.replicas == replica_policy{};
 }
 
 }  // namespace
 
-acquisition::acquisition(engines::acquire_request claim, const terms& how,
+acquisition::acquisition(engines::acquire_request claim, const terms& its_terms,
                          const contention_settings& settings)
     : claim_{std::move(claim)},
       settings_{settings},
-      margin_{how.margin},
-      oldest_turn_{grant_is_final(how) ? how.ttl / 4 : std::chrono::milliseconds{}} {}
+      margin_{its_terms.margin},
+      oldest_turn_{grant_is_final(its_terms) ? its_terms.ttl / 4 : std::chrono::milliseconds{}} {}
 
 engines::acquire_request acquisition::ask(clock::time_point now, std::uint32_t token_count) {
     state_ = state::asking;

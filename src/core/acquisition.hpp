@@ -53,7 +53,8 @@ public:
         failed,
     };
 
-    acquisition(engines::acquire_request claim, const terms& how, const contention_settings& settings);
+    acquisition(engines::acquire_request claim, const terms& its_terms,
+                const contention_settings& settings);
 
     /// The request to send at `now`.
     [[nodiscard]] engines::acquire_request ask(clock::time_point now, std::uint32_t token_count);

@@ -99,7 +99,7 @@ struct tell_loss {
 };
 
 struct tell_observer {
-    event what;
+    event news;
 };
 
 using action = std::variant<send_acquire, send_renew, send_release, update_watch, stand_by, offer_turn,

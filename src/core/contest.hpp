@@ -18,7 +18,7 @@ using contest_id = std::uint64_t;
 /// One contender at the store: for the front of a name's queue, or for one waiter.
 struct contest {
     contest_id id;
-    place& where;
+    place& site;
     acquisition machine;
     shared_terms terms;
     timer wake;
@@ -33,7 +33,7 @@ struct contest {
 
     contest(contest_id number, place& its_place, acquisition start, shared_terms its_terms)
         : id{number},
-          where{its_place},
+          site{its_place},
           machine{std::move(start)},
           terms{std::move(its_terms)},
           wake{number} {}

@@ -9,58 +9,59 @@ namespace holdfast::core {
 namespace {
 
 /// Why the store does not answer `asker`, for a waiter that waits with it. Only the asker is in doubt.
-[[nodiscard]] failure trouble_for(waiter_id who, waiter_id asker, failure trouble) {
-    if (trouble.code == errc::outcome_unknown && who != asker) {
+[[nodiscard]] failure trouble_for(waiter_id id, waiter_id asker, failure trouble) {
+    if (trouble.code == errc::outcome_unknown && id != asker) {
         trouble.code = errc::store_unavailable;
     }
     return trouble;
 }
 
 /// Whether the contest asks for what this waiter wants. Otherwise the store might answer it otherwise.
-[[nodiscard]] bool suits(const contest& who, const waiter& wish) {
-    return wish.terms->interchangeable(*who.terms) && wish.request.kind == who.machine.claim().kind;
+[[nodiscard]] bool suits(const contest& contender, const waiter& call) {
+    return call.terms->interchangeable(*contender.terms) &&
+           call.request.kind == contender.machine.claim().kind;
 }
 
 }  // namespace
 
-void contests::add(waiter& who, clock::time_point now) {
-    if (!who.request.asks_in_turn()) {
-        start(who, now, now);
+void contests::add(waiter& call, clock::time_point now) {
+    if (!call.request.asks_in_turn()) {
+        start(call, now, now);
         return;
     }
-    places_.line_of(who.where).turns.add_newcomer(who.id, who.request);
-    let_newcomers_ask(who.where, now);
-    if (who.own_contest == nullptr) {
-        out_.tell(event_kind::contended, who.request.name);
+    places_.line_of(call.site).turns.add_newcomer(call.id, call.request);
+    let_newcomers_ask(call.site, now);
+    if (call.own_contest == nullptr) {
+        out_.tell(event_kind::contended, call.request.name);
     }
 }
 
-void contests::contend_for_front(place& where, clock::time_point now) {
-    const bool others_wait = std::exchange(where.others_waiting, 0) > 0;
-    if (shut_down_ || !where.idle() || !where.waiting || where.waiting->queue.empty()) {
+void contests::contend_for_front(place& site, clock::time_point now) {
+    const bool others_wait = std::exchange(site.others_waiting, 0) > 0;
+    if (shut_down_ || !site.idle() || !site.waiting || site.waiting->queue.empty()) {
         return;
     }
     const auto courtesy =
         others_wait
             ? std::chrono::duration_cast<clock::duration>(settings_.courtesy * (1.0 + out_.jitter()))
             : clock::duration::zero();
-    start(waiters_.at(where.waiting->queue.front()), now + courtesy, now);
+    start(waiters_.at(site.waiting->queue.front()), now + courtesy, now);
 }
 
 void contests::start(waiter& first, clock::time_point not_before, clock::time_point now) {
-    auto& where = first.where;
+    auto& site = first.site;
     const auto id = out_.next_id();
     const auto& [name, mode, permits, limit, terms, deadline, wait, kind] = first.request;
-    engines::acquire_request request{*where.name, mode, permits, limit, out_.next_owner(),
-                                     terms.ttl,   1,    kind,    wait,  terms.replicas};
+    engines::acquire_request request{*site.name, mode, permits, limit, out_.next_owner(),
+                                     terms.ttl,  1,    kind,    wait,  terms.replicas};
     auto& who =
         contests_
-            .try_emplace(id, id, where, acquisition{std::move(request), terms, settings_}, first.terms)
+            .try_emplace(id, id, site, acquisition{std::move(request), terms, settings_}, first.terms)
             .first->second;
-    if (where.watched) {
+    if (site.watched) {
         who.machine.set_listening();
     }
-    auto& here = places_.line_of(where);
+    auto& here = places_.line_of(site);
     who.in_turn = first.request.asks_in_turn();
     if (who.in_turn) {
         here.turns.add(who);
@@ -68,7 +69,7 @@ void contests::start(waiter& first, clock::time_point not_before, clock::time_po
         here.contests.push_back(&who);
     }
     if (first.request.queues_here()) {
-        where.contender = &who;
+        site.contender = &who;
     } else {
         who.sole = first.id;
         first.own_contest = &who;
@@ -81,40 +82,41 @@ void contests::start(waiter& first, clock::time_point not_before, clock::time_po
     }
 }
 
-void contests::ask(contest& who, clock::time_point now) {
-    const auto wanted = who.for_queue() ? who.where.waiting->queue.tokens_wanted(limits_) : 1;
-    timers_.disarm(who.wake);
+void contests::ask(contest& contender, clock::time_point now) {
+    const auto wanted =
+        contender.for_queue() ? contender.site.waiting->queue.tokens_wanted(limits_) : 1;
+    timers_.disarm(contender.wake);
     const auto id = out_.next_id();
-    requests_.emplace(id, who.id);
+    requests_.emplace(id, contender.id);
     // A call may overrun its own deadline by this much rather than be cut off while the answer is
     // coming.
     constexpr std::chrono::milliseconds least{50};
     auto deadline = now + settings_.request_timeout;
-    who.asker = 0;
-    if (const auto* const first = first_of(who); first != nullptr) {
-        who.asker = first->id;
-        who.machine.set_queueing(first->request.wait);
+    contender.asker = 0;
+    if (const auto* const first = first_of(contender); first != nullptr) {
+        contender.asker = first->id;
+        contender.machine.set_queueing(first->request.wait);
         if (const auto& own = first->request.deadline) {
             deadline = std::min(deadline, std::max<clock::time_point>(*own, now + least));
         }
     }
-    who.answer_by = deadline;
-    out_.add(send_acquire{id, who.machine.ask(now, wanted), deadline, who.asker});
+    contender.answer_by = deadline;
+    out_.add(send_acquire{id, contender.machine.ask(now, wanted), deadline, contender.asker});
 }
 
 /// Carries out what an acquisition decided, short of a grant.
-void contests::step(contest& who, acquisition::verdict verdict, clock::time_point now) {
+void contests::step(contest& contender, acquisition::verdict verdict, clock::time_point now) {
     if (verdict == acquisition::verdict::ask) {
-        ask(who, now);
+        ask(contender, now);
         return;
     }
-    if (who.machine.wake_at() != clock::time_point::max()) {
-        timers_.arm(who.wake, who.machine.wake_at());
+    if (contender.machine.wake_at() != clock::time_point::max()) {
+        timers_.arm(contender.wake, contender.machine.wake_at());
     }
-    if (who.machine.contended() && !who.where.watched) {
-        out_.tell(event_kind::contended, *who.where.name);
+    if (contender.machine.contended() && !contender.site.watched) {
+        out_.tell(event_kind::contended, *contender.site.name);
     }
-    places_.touch(who.where);
+    places_.touch(contender.site);
 }
 
 void contests::on_reply(request_id id, const engines::acquire_reply& reply, clock::time_point now) {
@@ -123,130 +125,132 @@ void contests::on_reply(request_id id, const engines::acquire_reply& reply, cloc
     if (found == contests_.end()) {
         return;
     }
-    auto& who = found->second;
-    if (!who.in_turn) {
-        settle(who, who.machine.on_reply(reply, now, out_.jitter()), reply, now);
+    auto& contender = found->second;
+    if (!contender.in_turn) {
+        settle(contender, contender.machine.on_reply(reply, now, out_.jitter()), reply, now);
         return;
     }
-    auto& where = who.where;
-    const auto asked = who.machine.claim();
-    const auto verdict = who.machine.on_reply(reply, now, out_.jitter());
-    settle(who, verdict, reply, now);
+    auto& site = contender.site;
+    const auto asked = contender.machine.claim();
+    const auto verdict = contender.machine.on_reply(reply, now, out_.jitter());
+    settle(contender, verdict, reply, now);
     const auto still = contests_.find(request.mapped());
-    let_others_ask(where, still == contests_.end() ? nullptr : &still->second, asked, verdict, reply,
+    let_others_ask(site, still == contests_.end() ? nullptr : &still->second, asked, verdict, reply,
                    now);
 }
 
-void contests::settle(contest& who, acquisition::verdict verdict, const engines::acquire_reply& reply,
-                      clock::time_point now) {
+void contests::settle(contest& contender, acquisition::verdict verdict,
+                      const engines::acquire_reply& reply, clock::time_point now) {
     switch (verdict) {
         case acquisition::verdict::granted:
-            settle_grant(who, reply, now);
+            settle_grant(contender, reply, now);
             return;
         case acquisition::verdict::expired_grant:
-            settle_late_grant(who, now);
+            settle_late_grant(contender, now);
             return;
         case acquisition::verdict::failed:
         case acquisition::verdict::ask:
         case acquisition::verdict::nothing:
-            settle_without_grant(who, verdict, now);
+            settle_without_grant(contender, verdict, now);
             return;
     }
 }
 
-void contests::settle_grant(contest& who, const engines::acquire_reply& reply, clock::time_point now) {
-    if (!serves_front(who)) {
-        clean_up(who.machine, now);
-        end(who);
+void contests::settle_grant(contest& contender, const engines::acquire_reply& reply,
+                            clock::time_point now) {
+    if (!serves_front(contender)) {
+        clean_up(contender.machine, now);
+        end(contender);
         return;
     }
-    const auto& first = *first_of(who);
-    auto& hold = holds_.add(first.id, who, first.terms, reply.incomplete);
+    const auto& first = *first_of(contender);
+    auto& hold = holds_.add(first.id, contender, first.terms, reply.incomplete);
     auto token = reply.first_token;
-    if (who.for_queue()) {
-        auto& where = who.where;
-        auto& queue = where.waiting->queue;
+    if (contender.for_queue()) {
+        auto& site = contender.site;
+        auto& queue = site.waiting->queue;
         queue.begin(reply.first_token, reply.token_count, now);
         token = queue.next_token();
         queue.pop();
-        where.contender = nullptr;
-        where.holder = &hold;
-        hold.serves = &where;
+        site.contender = nullptr;
+        site.holder = &hold;
+        hold.serves = &site;
     }
     holds_.begin(hold, token, event_kind::acquired, waiters_.remove(first.id), now);
-    end(who);
+    end(contender);
 }
 
 /// The lease was over before we knew that we had it.
-void contests::settle_late_grant(contest& who, clock::time_point now) {
-    clean_up(who.machine, now);
-    who.machine.restart(out_.next_owner());
-    for (const auto id : waiters_of(who)) {
+void contests::settle_late_grant(contest& contender, clock::time_point now) {
+    clean_up(contender.machine, now);
+    contender.machine.restart(out_.next_owner());
+    for (const auto id : waiters_of(contender)) {
         auto& waits = waiters_.at(id);
         if (!waits.request.wait || waits.overdue) {
             fail(waits,
                  {errc::store_unavailable, "the store's answer took longer than the lease lasts"}, now);
         }
     }
-    if (serves_front(who)) {
-        ask(who, now);
+    if (serves_front(contender)) {
+        ask(contender, now);
     } else {
-        give_up(who, now);
+        give_up(contender, now);
     }
 }
 
 /// Busy, no answer, or refused: those who asked once are told, and those whose patience is over.
-void contests::settle_without_grant(contest& who, acquisition::verdict verdict, clock::time_point now) {
-    const auto& trouble = who.machine.trouble();
+void contests::settle_without_grant(contest& contender, acquisition::verdict verdict,
+                                    clock::time_point now) {
+    const auto& trouble = contender.machine.trouble();
     const bool refused = verdict == acquisition::verdict::failed;
     const bool out_of_patience =
-        trouble && !refused && now - who.machine.trouble_since() >= settings_.outage_patience;
-    if (who.in_turn && out_of_patience) {
+        trouble && !refused && now - contender.machine.trouble_since() >= settings_.outage_patience;
+    if (contender.in_turn && out_of_patience) {
         // Those who have not asked yet know no better.
-        for (const auto id : who.where.waiting->turns.newcomers()) {
+        for (const auto id : contender.site.waiting->turns.newcomers()) {
             if (auto& newcomer = waiters_.at(id); !newcomer.request.deadline) {
-                fail(newcomer, trouble_for(id, who.asker, trouble), now);
+                fail(newcomer, trouble_for(id, contender.asker, trouble), now);
             }
         }
     }
-    for (const auto id : waiters_of(who)) {
+    for (const auto id : waiters_of(contender)) {
         auto& waits = waiters_.at(id);
-        if (suits(who, waits) && (refused || !waits.request.wait || waits.overdue ||
-                                  (out_of_patience && !waits.request.deadline))) {
+        if (suits(contender, waits) && (refused || !waits.request.wait || waits.overdue ||
+                                        (out_of_patience && !waits.request.deadline))) {
             fail(waits,
-                 trouble ? trouble_for(id, who.asker, trouble)
+                 trouble ? trouble_for(id, contender.asker, trouble)
                          : failure{errc::busy, "somebody else holds it"},
                  now);
         }
     }
-    if (serves_front(who)) {
-        step(who, verdict, now);
+    if (serves_front(contender)) {
+        step(contender, verdict, now);
     } else {
-        give_up(who, now);
+        give_up(contender, now);
     }
 }
 
 /// Ends a contest that has no request under way. If somebody is left in its queue, another begins.
-void contests::give_up(contest& who, clock::time_point now) {
-    if (who.machine.leaves_traces()) {
-        clean_up(who.machine, now);
+void contests::give_up(contest& contender, clock::time_point now) {
+    if (contender.machine.leaves_traces()) {
+        clean_up(contender.machine, now);
     }
-    end(who);
+    end(contender);
 }
 
-void contests::end(contest& who) {
-    auto& where = who.where;
-    if (who.in_turn) {
-        where.waiting->turns.remove(who);
+void contests::end(contest& contender) {
+    auto& site = contender.site;
+    if (contender.in_turn) {
+        site.waiting->turns.remove(contender);
     } else {
-        std::erase(where.waiting->contests, &who);
+        std::erase(site.waiting->contests, &contender);
     }
-    if (where.contender == &who) {
-        places_.free(where);
+    if (site.contender == &contender) {
+        places_.free(site);
     }
-    places_.touch(where);
-    timers_.disarm(who.wake);
-    contests_.erase(who.id);
+    places_.touch(site);
+    timers_.disarm(contender.wake);
+    contests_.erase(contender.id);
 }
 
 /// Takes back a grant that nobody wants, or that may be there without our knowing.
@@ -259,52 +263,53 @@ void contests::clean_up(const acquisition& after, clock::time_point now) {
                    now);
 }
 
-void contests::on_hint(place& where, clock::time_point now) {
-    if (!where.waiting) {
+void contests::on_hint(place& site, clock::time_point now) {
+    if (!site.waiting) {
         return;
     }
-    for (auto* const each : where.waiting->contests) {
+    for (auto* const each : site.waiting->contests) {
         step(*each, each->machine.on_hint(), now);
     }
-    let_first_ask(where.waiting->turns, now);
+    let_first_ask(site.waiting->turns, now);
 }
 
-bool contests::on_turn(place& where, const owner_id& owner,
+bool contests::on_turn(place& site, const owner_id& owner,
                        const std::optional<engines::turn_grant>& granted, clock::time_point now) {
-    if (!where.waiting) {
+    if (!site.waiting) {
         return false;
     }
-    const auto& here = where.waiting->contests;
+    const auto& here = site.waiting->contests;
     const auto found = std::find_if(
         here.begin(), here.end(), [&](const contest* each) { return each->machine.owner() == owner; });
     if (found == here.end()) {
         return false;
     }
-    auto& who = **found;
-    const auto verdict = granted ? who.machine.on_turn(*granted, now) : who.machine.on_hint();
+    auto& contender = **found;
+    const auto verdict =
+        granted ? contender.machine.on_turn(*granted, now) : contender.machine.on_hint();
     if (verdict != acquisition::verdict::granted) {
-        step(who, verdict, now);
+        step(contender, verdict, now);
         return true;
     }
     engines::acquire_reply reply;
     reply.result = engines::acquire_reply::outcome::granted;
     reply.first_token = granted->first_token;
     reply.token_count = granted->token_count;
-    settle_grant(who, reply, now);
+    settle_grant(contender, reply, now);
     return true;
 }
 
 void contests::on_time(clock::time_point now) {
     while (const auto* const due = timers_.pop_due(now)) {
-        auto& who = contests_.at(due->id);
-        step(who, who.machine.on_wake(), now);
+        auto& contender = contests_.at(due->id);
+        step(contender, contender.machine.on_wake(), now);
     }
 }
 
 /// Somebody came, left or was answered.
-void contests::let_newcomers_ask(place& where, clock::time_point now) {
-    while (!shut_down_ && where.waiting) {
-        const auto next = where.waiting->turns.take_next(settings_.most_asking);
+void contests::let_newcomers_ask(place& site, clock::time_point now) {
+    while (!shut_down_ && site.waiting) {
+        const auto next = site.waiting->turns.take_next(settings_.most_asking);
         if (!next) {
             return;
         }
@@ -325,10 +330,10 @@ void contests::let_first_ask(asking_turns& turns, clock::time_point now) {
 }
 
 /// What the answer to one contender means for the others. Null: its contest is over.
-void contests::let_others_ask(place& where, const contest* asker, const engines::acquire_request& asked,
+void contests::let_others_ask(place& site, const contest* asker, const engines::acquire_request& asked,
                               acquisition::verdict verdict, const engines::acquire_reply& reply,
                               clock::time_point now) {
-    auto& turns = where.waiting->turns;
+    auto& turns = site.waiting->turns;
     const bool busy = reply.result == engines::acquire_reply::outcome::busy;
     const auto let_smaller_ask = [&] {
         if (auto* const smaller = turns.smaller_refused(asked.permits); smaller != nullptr) {
@@ -359,53 +364,53 @@ void contests::let_others_ask(place& where, const contest* asker, const engines:
         turns.narrow();
         let_first_ask(turns, now);
     }
-    let_newcomers_ask(where, now);
+    let_newcomers_ask(site, now);
 }
 
-void contests::finish_waiter(waiter& who, const failure& reason, clock::time_point now) {
-    auto& where = who.where;
-    auto* const contender = contest_for(who);
-    const bool in_turn = who.request.asks_in_turn();
-    fail(who, reason, now);
+void contests::finish_waiter(waiter& call, const failure& reason, clock::time_point now) {
+    auto& site = call.site;
+    auto* const contender = contest_for(call);
+    const bool in_turn = call.request.asks_in_turn();
+    fail(call, reason, now);
     if (contender != nullptr && !contender->machine.asking() && !serves_front(*contender)) {
         give_up(*contender, now);
     }
     if (in_turn) {
-        let_newcomers_ask(where, now);
+        let_newcomers_ask(site, now);
     }
 }
 
 /// The contest that served it is not looked at.
-void contests::fail(waiter& who, const failure& reason, clock::time_point now) {
-    if (auto* const here = who.where.waiting.get(); here != nullptr) {
-        here->queue.remove(who.id);
-        here->turns.remove_newcomer(who.id);
+void contests::fail(waiter& call, const failure& reason, clock::time_point now) {
+    if (auto* const here = call.site.waiting.get(); here != nullptr) {
+        here->queue.remove(call.id);
+        here->turns.remove_newcomer(call.id);
     }
-    places_.touch(who.where);
-    waiters_.fail(who, reason, now);
+    places_.touch(call.site);
+    waiters_.fail(call, reason, now);
 }
 
-void contests::on_deadline(waiter& who, clock::time_point now) {
+void contests::on_deadline(waiter& call, clock::time_point now) {
     // For an engine that does not keep its deadline, or a thread that does not get to run.
     constexpr std::chrono::seconds grace{1};
-    const auto* const contender = contest_for(who);
-    if (contender != nullptr && contender->asker == who.id && contender->machine.asking() &&
+    const auto* const contender = contest_for(call);
+    if (contender != nullptr && contender->asker == call.id && contender->machine.asking() &&
         !contender->machine.contended() && now < contender->answer_by + grace) {
-        who.overdue = true;
-        waiters_.set_deadline(who, contender->answer_by + grace);
+        call.overdue = true;
+        waiters_.set_deadline(call, contender->answer_by + grace);
         return;
     }
-    finish_waiter(who, reason_to_give_up(who, now), now);
+    finish_waiter(call, reason_to_give_up(call, now), now);
 }
 
 /// Why a call that ran out of time did not get the lock. One for whom nothing was asked knows that it
 /// has nothing: the lock was busy, unless the store does not answer the others either.
-failure contests::reason_to_give_up(const waiter& who, clock::time_point now) const {
+failure contests::reason_to_give_up(const waiter& call, clock::time_point now) const {
     constexpr std::chrono::milliseconds long_silence{500};
-    const auto own = contest_for(who);
+    const auto own = contest_for(call);
     std::span<contest* const> ahead{&own, own != nullptr ? 1U : 0U};
-    if (own == nullptr && who.request.asks_in_turn()) {
-        ahead = who.where.waiting->turns.contests();
+    if (own == nullptr && call.request.asks_in_turn()) {
+        ahead = call.site.waiting->turns.contests();
     }
     bool silent = false;
     bool answered = false;
@@ -413,14 +418,14 @@ failure contests::reason_to_give_up(const waiter& who, clock::time_point now) co
         const auto& machine = each->machine;
         // The store's last word was "busy", and the only request since then had no longer than this
         // call: whether the engine gives up on it before or after us says nothing about the store.
-        const bool cut_short = each->asker == who.id && machine.contended() && who.request.deadline &&
+        const bool cut_short = each->asker == call.id && machine.contended() && call.request.deadline &&
                                machine.trouble_since() == machine.sent_at() &&
-                               each->answer_by >= *who.request.deadline;
+                               each->answer_by >= *call.request.deadline;
         if (machine.trouble() && !cut_short) {
-            return trouble_for(who.id, each->asker, machine.trouble());
+            return trouble_for(call.id, each->asker, machine.trouble());
         }
         const bool unheard = machine.asking() && !machine.contended();
-        if (unheard && each->asker == who.id) {
+        if (unheard && each->asker == call.id) {
             return {errc::outcome_unknown, "the store has not answered yet"};
         }
         const bool silence = unheard && now - machine.sent_at() >= long_silence;
@@ -432,36 +437,37 @@ failure contests::reason_to_give_up(const waiter& who, clock::time_point now) co
 }
 
 /// Null: nothing is asked for this call.
-contest* contests::contest_for(const waiter& who) {
-    return who.request.queues_here() ? who.where.contender : who.own_contest;
+contest* contests::contest_for(const waiter& call) {
+    return call.request.queues_here() ? call.site.contender : call.own_contest;
 }
 
 /// The waiter that gets what the contest brings; null: nobody.
-waiter* contests::first_of(const contest& who) const {
-    if (!who.for_queue()) {
-        return waiters_.find(who.sole);
+waiter* contests::first_of(const contest& contender) const {
+    if (!contender.for_queue()) {
+        return waiters_.find(contender.sole);
     }
-    const auto& queue = who.where.waiting->queue;
+    const auto& queue = contender.site.waiting->queue;
     return queue.empty() ? nullptr : waiters_.find(queue.front());
 }
 
-std::vector<waiter_id> contests::waiters_of(const contest& who) const {
-    if (who.for_queue()) {
-        return who.where.waiting->queue.all();
+std::vector<waiter_id> contests::waiters_of(const contest& contender) const {
+    if (contender.for_queue()) {
+        return contender.site.waiting->queue.all();
     }
-    return waiters_.find(who.sole) != nullptr ? std::vector{who.sole} : std::vector<waiter_id>{};
+    return waiters_.find(contender.sole) != nullptr ? std::vector{contender.sole}
+                                                    : std::vector<waiter_id>{};
 }
 
 /// False when everybody left, or when the one it was meant for did and the next wants other terms.
-bool contests::serves_front(const contest& who) const {
-    const auto* const first = first_of(who);
-    return first != nullptr && suits(who, *first);
+bool contests::serves_front(const contest& contender) const {
+    const auto* const first = first_of(contender);
+    return first != nullptr && suits(contender, *first);
 }
 
 std::vector<std::string> contests::names() const {
     std::vector<std::string> names;
-    for (const auto& [id, who] : contests_) {
-        names.push_back(*who.where.name);
+    for (const auto& [id, contender] : contests_) {
+        names.push_back(*contender.site.name);
     }
     return names;
 }

@@ -35,24 +35,21 @@ public:
           waiters_{its_waiters},
           releases_{its_releases},
           holds_{its_holds} {}
-    contests(const contests&) = delete;
-    contests& operator=(const contests&) = delete;
-    ~contests() = default;
 
     /// For a waiter that is in no queue.
-    void add(waiter& who, clock::time_point now);
+    void add(waiter& call, clock::time_point now);
     /// For the front of a queue that nothing works for. If other processes wait, too, they go first.
-    void contend_for_front(place& where, clock::time_point now);
+    void contend_for_front(place& site, clock::time_point now);
     /// Ends a call without a lock.
-    void finish_waiter(waiter& who, const failure& reason, clock::time_point now);
+    void finish_waiter(waiter& call, const failure& reason, clock::time_point now);
     /// Ends it with the answer if its own request is under way.
-    void on_deadline(waiter& who, clock::time_point now);
+    void on_deadline(waiter& call, clock::time_point now);
 
     void on_reply(request_id id, const engines::acquire_reply& reply, clock::time_point now);
     /// The name may have become free.
-    void on_hint(place& where, clock::time_point now);
+    void on_hint(place& site, clock::time_point now);
     /// False: nobody contends under this owner id.
-    bool on_turn(place& where, const owner_id& owner, const std::optional<engines::turn_grant>& granted,
+    bool on_turn(place& site, const owner_id& owner, const std::optional<engines::turn_grant>& granted,
                  clock::time_point now);
     void on_time(clock::time_point now);
     [[nodiscard]] clock::time_point wake_at() const noexcept { return timers_.next(); }
@@ -66,29 +63,29 @@ public:
 
 private:
     void start(waiter& first, clock::time_point not_before, clock::time_point now);
-    void ask(contest& who, clock::time_point now);
-    void step(contest& who, acquisition::verdict verdict, clock::time_point now);
-    void settle(contest& who, acquisition::verdict verdict, const engines::acquire_reply& reply,
+    void ask(contest& contender, clock::time_point now);
+    void step(contest& contender, acquisition::verdict verdict, clock::time_point now);
+    void settle(contest& contender, acquisition::verdict verdict, const engines::acquire_reply& reply,
                 clock::time_point now);
-    void settle_grant(contest& who, const engines::acquire_reply& reply, clock::time_point now);
-    void settle_late_grant(contest& who, clock::time_point now);
-    void settle_without_grant(contest& who, acquisition::verdict verdict, clock::time_point now);
-    void give_up(contest& who, clock::time_point now);
-    void end(contest& who);
+    void settle_grant(contest& contender, const engines::acquire_reply& reply, clock::time_point now);
+    void settle_late_grant(contest& contender, clock::time_point now);
+    void settle_without_grant(contest& contender, acquisition::verdict verdict, clock::time_point now);
+    void give_up(contest& contender, clock::time_point now);
+    void end(contest& contender);
     void clean_up(const acquisition& after, clock::time_point now);
 
-    void let_newcomers_ask(place& where, clock::time_point now);
+    void let_newcomers_ask(place& site, clock::time_point now);
     void let_first_ask(asking_turns& turns, clock::time_point now);
-    void let_others_ask(place& where, const contest* asker, const engines::acquire_request& asked,
+    void let_others_ask(place& site, const contest* asker, const engines::acquire_request& asked,
                         acquisition::verdict verdict, const engines::acquire_reply& reply,
                         clock::time_point now);
 
-    void fail(waiter& who, const failure& reason, clock::time_point now);
-    [[nodiscard]] failure reason_to_give_up(const waiter& who, clock::time_point now) const;
-    [[nodiscard]] static contest* contest_for(const waiter& who);
-    [[nodiscard]] waiter* first_of(const contest& who) const;
-    [[nodiscard]] std::vector<waiter_id> waiters_of(const contest& who) const;
-    [[nodiscard]] bool serves_front(const contest& who) const;
+    void fail(waiter& call, const failure& reason, clock::time_point now);
+    [[nodiscard]] failure reason_to_give_up(const waiter& call, clock::time_point now) const;
+    [[nodiscard]] static contest* contest_for(const waiter& call);
+    [[nodiscard]] waiter* first_of(const contest& contender) const;
+    [[nodiscard]] std::vector<waiter_id> waiters_of(const contest& contender) const;
+    [[nodiscard]] bool serves_front(const contest& contender) const;
 
     contention_settings settings_;
     handover_limits limits_;

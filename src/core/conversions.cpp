@@ -166,8 +166,8 @@ void conversions::settle(hold_record& hold, claim_mode to, const engines::acquir
         holds_.complete_soon(hold, now);
     }
     out_.add(finish_convert{hold.id(), {}, hold.token});
-    if (auto* const where = std::exchange(hold.serves, nullptr); where != nullptr) {
-        places_.free(*where);  // a reader does not hand over to writers
+    if (auto* const site = std::exchange(hold.serves, nullptr); site != nullptr) {
+        places_.free(*site);  // a reader does not hand over to writers
     }
 }
 

@@ -35,24 +35,24 @@ public:
         return heap_.empty() ? clock::time_point::max() : heap_.front()->at;
     }
 
-    void arm(timer& what, clock::time_point at) {
-        what.at = at;
-        if (what.position == timer::unarmed) {
-            what.position = heap_.size();
-            heap_.push_back(&what);
+    void arm(timer& moment, clock::time_point at) {
+        moment.at = at;
+        if (moment.position == timer::unarmed) {
+            moment.position = heap_.size();
+            heap_.push_back(&moment);
         }
-        sift_down(sift_up(what.position));
+        sift_down(sift_up(moment.position));
     }
 
-    void disarm(timer& what) noexcept {
-        if (what.position == timer::unarmed) {
+    void disarm(timer& moment) noexcept {
+        if (moment.position == timer::unarmed) {
             return;
         }
-        const auto hole = what.position;
-        what.position = timer::unarmed;
+        const auto hole = moment.position;
+        moment.position = timer::unarmed;
         timer* last = heap_.back();
         heap_.pop_back();
-        if (last != &what) {
+        if (last != &moment) {
             place(hole, last);
             sift_down(sift_up(hole));
         }
@@ -69,9 +69,9 @@ public:
     }
 
 private:
-    void place(std::size_t position, timer* what) noexcept {
-        heap_[position] = what;
-        what->position = position;
+    void place(std::size_t position, timer* moment) noexcept {
+        heap_[position] = moment;
+        moment->position = position;
     }
 
     // Ties are broken by id, so that the order never depends on addresses.

@@ -5,14 +5,14 @@ namespace holdfast::core {
 namespace {
 
 /// The hold of this name that nobody has at the moment; null: there is none.
-[[nodiscard]] hold_record* vacancy_of(const place& where) {
-    return where.holder != nullptr && where.holder->vacant() ? where.holder : nullptr;
+[[nodiscard]] hold_record* vacancy_of(const place& site) {
+    return site.holder != nullptr && site.holder->vacant() ? site.holder : nullptr;
 }
 
 }  // namespace
 
 bool handover::may_pass_to(const waiter& next, const hold_record& hold, clock::time_point now) const {
-    return next.where.waiting->queue.may_hand_over(limits_, now) &&
+    return next.site.waiting->queue.may_hand_over(limits_, now) &&
            next.terms->interchangeable(hold.its_terms()) && next.request.kind == hold.tenure.kind &&
            // One that may have been revoked goes to the store, which knows.
            !hold.tenure.in_doubt() &&
@@ -21,8 +21,8 @@ bool handover::may_pass_to(const waiter& next, const hold_record& hold, clock::t
 }
 
 void handover::pass_to(const waiter& next, hold_record& hold, clock::time_point now) {
-    auto& where = next.where;
-    auto& queue = where.waiting->queue;
+    auto& site = next.site;
+    auto& queue = site.waiting->queue;
     const auto id = next.id;
     holds_.pass_on(hold, id, next.terms);
     holds_.begin(hold, queue.next_token(), event_kind::handed_over, waiters_.remove(id), now);
@@ -30,7 +30,7 @@ void handover::pass_to(const waiter& next, hold_record& hold, clock::time_point 
     if (soon && !queue.may_be_overtaken(limits_)) {
         out_.add(stand_by{*soon});
     }
-    places_.touch(where);
+    places_.touch(site);
 }
 
 void handover::offer(hold_record& hold, waiter_id front) {
@@ -59,17 +59,17 @@ bool handover::hand_over(hold_record& hold, clock::time_point now) {
 /// Not by one who asks once: to it a lock that others wait for is busy, also when it asks for several
 /// together.
 bool handover::overtake(const waiter& newcomer, clock::time_point now) {
-    auto* const hold = vacancy_of(newcomer.where);
+    auto* const hold = vacancy_of(newcomer.site);
     if (hold == nullptr || !newcomer.request.wait || !may_pass_to(newcomer, *hold, now)) {
         return false;
     }
-    newcomer.where.waiting->queue.overtake();
+    newcomer.site.waiting->queue.overtake();
     pass_to(newcomer, *hold, now);
     return true;
 }
 
 void handover::take_turn(waiter& front, clock::time_point now) {
-    auto* const hold = vacancy_of(front.where);
+    auto* const hold = vacancy_of(front.site);
     if (hold == nullptr || hold->offered_to != front.id) {
         return;
     }
@@ -77,16 +77,16 @@ void handover::take_turn(waiter& front, clock::time_point now) {
         holds_.give_back(*hold, now);
         return;
     }
-    front.where.waiting->queue.pop();
+    front.site.waiting->queue.pop();
     pass_to(front, *hold, now);
 }
 
-void handover::offer_again(place& where, clock::time_point now) {
-    auto* const hold = vacancy_of(where);
+void handover::offer_again(place& site, clock::time_point now) {
+    auto* const hold = vacancy_of(site);
     if (hold == nullptr) {
         return;
     }
-    const auto& queue = where.waiting->queue;
+    const auto& queue = site.waiting->queue;
     if (queue.empty()) {
         holds_.give_back(*hold, now);
     } else if (queue.front() != hold->offered_to) {

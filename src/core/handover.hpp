@@ -29,7 +29,7 @@ public:
     /// To the waiter that was offered the lock. No effect if somebody was quicker.
     void take_turn(waiter& front, clock::time_point now);
     /// The queue has changed: a vacant lock is offered to whoever is in front now.
-    void offer_again(place& where, clock::time_point now);
+    void offer_again(place& site, clock::time_point now);
 
 private:
     [[nodiscard]] bool may_pass_to(const waiter& next, const hold_record& hold,

@@ -10,7 +10,7 @@ hold_record& holds::add(hold_id id, const contest& granted, shared_terms its_ter
     hold.mode = machine.claim().mode;
     hold.unanswered = machine.unanswered();
     hold.contended = machine.contended();
-    hold.tenure.name = granted.where.name;
+    hold.tenure.name = granted.site.name;
     hold.tenure.terms = std::move(its_terms);
     hold.tenure.owner = machine.owner();
     hold.tenure.mode = hold.mode;
@@ -61,8 +61,8 @@ hold_record* holds::find(hold_id id) {
 void holds::detach(hold_record& hold) {
     longest_.disarm(hold.longest);
     renewal_.remove(hold.tenure);
-    if (auto* const where = std::exchange(hold.serves, nullptr); where != nullptr) {
-        places_.free(*where);
+    if (auto* const site = std::exchange(hold.serves, nullptr); site != nullptr) {
+        places_.free(*site);
     }
 }
 
@@ -72,10 +72,10 @@ release_record& holds::begin_release(hold_record& hold, std::chrono::millisecond
                                      clock::time_point now) {
     auto& back = releases_.add(hold.give_back(linger), hold.token, gone_by(hold.its_terms(), now));
     back.at_shutdown = shut_down_;
-    if (auto* const where = std::exchange(hold.serves, nullptr); where != nullptr) {
-        where->holder = nullptr;
-        where->awaits_release = true;
-        back.awaited_at = where;
+    if (auto* const site = std::exchange(hold.serves, nullptr); site != nullptr) {
+        site->holder = nullptr;
+        site->awaits_release = true;
+        back.awaited_at = site;
     }
     return back;
 }

@@ -79,9 +79,6 @@ class holds {
 public:
     holds(outbox& out, places& its_places, releases& its_releases, clock::duration request_timeout)
         : out_{out}, places_{its_places}, releases_{its_releases}, request_timeout_{request_timeout} {}
-    holds(const holds&) = delete;
-    holds& operator=(const holds&) = delete;
-    ~holds() = default;
 
     /// The store has granted the lock to a contest. It is renewed from now on.
     hold_record& add(hold_id id, const contest& granted, shared_terms its_terms, bool incomplete);

@@ -56,38 +56,39 @@ joint_acquisition::move joint_acquisition::ask(clock::time_point now) {
     return {together > 1 ? move::kind::ask_together : move::kind::wait_for, asked_, {}};
 }
 
-void joint_acquisition::on_answered(const failure& why, std::size_t busy) {
-    if (!why) {
+void joint_acquisition::on_answered(const failure& reason, std::size_t busy) {
+    if (!reason) {
         taken_ += asked_.size();
         return;
     }
-    const bool in_the_way = why.code == errc::busy;
-    if (why.code == errc::cancelled || (in_the_way && (!how_long_.wait || asked_.size() == 1))) {
+    const bool in_the_way = reason.code == errc::busy;
+    if (reason.code == errc::cancelled || (in_the_way && (!how_long_.wait || asked_.size() == 1))) {
         end();
         return;
     }
-    const bool may_pass = why.code == errc::store_unavailable || why.code == errc::outcome_unknown;
+    const bool may_pass =
+        reason.code == errc::store_unavailable || reason.code == errc::outcome_unknown;
     if (!in_the_way && (asked_.size() == 1 || !how_long_.wait || !may_pass)) {
-        end(why, taken_);
+        end(reason, taken_);
         return;
     }
     // A store that does not answer is waited for as by everybody.
     alone_until_ = taken_ + (in_the_way ? busy : 0) + 1;
 }
 
-void joint_acquisition::on_lost(std::size_t which, failure why, clock::time_point now) {
+void joint_acquisition::on_lost(std::size_t index, failure reason, clock::time_point now) {
     if (!how_long_.wait || time_is_up(now)) {
-        end(std::move(why), which);
+        end(std::move(reason), index);
     } else {
         // A lease without renewal, or one that was revoked, ended while the last was waited for.
         state_ = state::starting_over;
     }
 }
 
-void joint_acquisition::end(failure why, std::size_t which) {
+void joint_acquisition::end(failure reason, std::size_t index) {
     state_ = state::ending;
-    trouble_ = std::move(why);
-    trouble_with_ = which;
+    trouble_ = std::move(reason);
+    trouble_with_ = index;
 }
 
 std::vector<std::size_t> joint_acquisition::held_from(std::size_t first) const {
@@ -100,9 +101,9 @@ std::vector<std::size_t> joint_acquisition::held_from(std::size_t first) const {
     return result;
 }
 
-joint_acquisition::move joint_acquisition::give_back(std::vector<std::size_t> which) {
-    asked_ = which;
-    return {move::kind::give_back, std::move(which), {}};
+joint_acquisition::move joint_acquisition::give_back(std::vector<std::size_t> indices) {
+    asked_ = indices;
+    return {move::kind::give_back, std::move(indices), {}};
 }
 
 void joint_acquisition::on_given_back() {

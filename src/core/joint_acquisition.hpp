@@ -64,7 +64,7 @@ public:
         } what{};
         /// In ascending order. For `end`: the one with the trouble.
         std::vector<std::size_t> which;
-        failure why;
+        failure reason;
     };
 
     /// `together` says how many, from one on, the store can be asked for in one request.
@@ -73,11 +73,11 @@ public:
 
     [[nodiscard]] move next(clock::time_point now);
 
-    void on_taken(std::size_t which) { held_[which] = true; }
+    void on_taken(std::size_t index) { held_[index] = true; }
     /// To `ask_together` and `wait_for`. `busy`: after `errc::busy`, which of those asked for.
-    void on_answered(const failure& why, std::size_t busy = 0);
+    void on_answered(const failure& reason, std::size_t busy = 0);
     void on_given_back();
-    void on_lost(std::size_t which, failure why, clock::time_point now);
+    void on_lost(std::size_t index, failure reason, clock::time_point now);
     /// The caller has stopped waiting. Of no effect once all are taken.
     void cancel() noexcept { cancelled_ = true; }
 
@@ -91,9 +91,9 @@ private:
         return how_long_.deadline && now >= *how_long_.deadline;
     }
     [[nodiscard]] std::vector<std::size_t> held_from(std::size_t first) const;
-    [[nodiscard]] move give_back(std::vector<std::size_t> which);
+    [[nodiscard]] move give_back(std::vector<std::size_t> indices);
     [[nodiscard]] move ask(clock::time_point now);
-    void end(failure why = {}, std::size_t which = 0);
+    void end(failure reason = {}, std::size_t index = 0);
 
     patience how_long_;
     std::function<std::size_t(std::size_t)> together_;

@@ -23,7 +23,7 @@ public:
     /// The claims must not wait.
     void begin(lock_table& table, const std::vector<claim>& all, clock::time_point now);
     [[nodiscard]] const std::vector<waiter_id>& calls() const noexcept { return calls_; }
-    void keep(send_acquire what) { kept_.push_back(std::move(what)); }
+    void keep(send_acquire request) { kept_.push_back(std::move(request)); }
     /// Whether the store is to be asked. If not, one of them is taken here already: `refuse`.
     [[nodiscard]] bool complete() const noexcept { return kept_.size() == calls_.size(); }
     /// Tells the others that they are not to be had either.

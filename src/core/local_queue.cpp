@@ -4,8 +4,8 @@
 
 namespace holdfast::core {
 
-bool local_queue::remove(waiter_id who) {
-    const auto found = std::find(waiting_.begin(), waiting_.end(), who);
+bool local_queue::remove(waiter_id id) {
+    const auto found = std::find(waiting_.begin(), waiting_.end(), id);
     if (found == waiting_.end()) {
         return false;
     }
@@ -17,10 +17,10 @@ bool local_queue::remove(waiter_id who) {
 }
 
 waiter_id local_queue::pop() {
-    const auto who = waiting_.front();
+    const auto id = waiting_.front();
     waiting_.erase(waiting_.begin());
     overtaken_ = 0;
-    return who;
+    return id;
 }
 
 std::uint32_t local_queue::tokens_wanted(const handover_limits& limits) const noexcept {

@@ -34,7 +34,7 @@ struct handover_limits {
 /// served before it, a bounded number of times: a fleeting hold is over sooner than a thread is awake.
 class local_queue {
 public:
-    void push(waiter_id who) { waiting_.push_back(who); }
+    void push(waiter_id id) { waiting_.push_back(id); }
     /// As if it were new, but with its memory.
     void clear() noexcept {
         auto memory = std::move(waiting_);
@@ -43,7 +43,7 @@ public:
         waiting_ = std::move(memory);
     }
     /// False when it was not there.
-    bool remove(waiter_id who);
+    bool remove(waiter_id id);
     [[nodiscard]] bool empty() const noexcept { return waiting_.empty(); }
     [[nodiscard]] std::size_t size() const noexcept { return waiting_.size(); }
     [[nodiscard]] waiter_id front() const { return waiting_.front(); }

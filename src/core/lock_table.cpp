@@ -25,10 +25,10 @@ lock_table::lock_table(const table_settings& settings, const owner_id& client)
 
 /// The end of a step.
 void lock_table::look_at_touched(clock::time_point now) {
-    while (auto* const where = places_.take_touched()) {
-        handover_.offer_again(*where, now);
-        contests_.contend_for_front(*where, now);
-        places_.tidy(*where);
+    while (auto* const site = places_.take_touched()) {
+        handover_.offer_again(*site, now);
+        contests_.contend_for_front(*site, now);
+        places_.tidy(*site);
     }
 }
 
@@ -38,41 +38,41 @@ waiter_id lock_table::acquire(const claim& request, clock::time_point now) {
         out_.add(finish_acquire{id, shut_down_already(), {}, {}, {}});
         return id;
     }
-    auto& who = waiters_.add(id, request, places_.of(request.name, request.kind), now);
+    auto& call = waiters_.add(id, request, places_.of(request.name, request.kind), now);
     if (request.queues_here()) {
-        join_queue(who, now);
+        join_queue(call, now);
     } else {
-        contests_.add(who, now);
+        contests_.add(call, now);
     }
     look_at_touched(now);
     return id;
 }
 
-void lock_table::join_queue(waiter& who, clock::time_point now) {
-    if (handover_.overtake(who, now)) {
+void lock_table::join_queue(waiter& call, clock::time_point now) {
+    if (handover_.overtake(call, now)) {
         return;
     }
-    auto& where = who.where;
-    if (where.idle()) {
-        places_.line_of(where).queue.push(who.id);
+    auto& site = call.site;
+    if (site.idle()) {
+        places_.line_of(site).queue.push(call.id);
         return;
     }
-    if (!who.request.wait) {
+    if (!call.request.wait) {
         contests_.finish_waiter(
-            who, {errc::busy, "another thread of this process has it or waits for it"}, now);
+            call, {errc::busy, "another thread of this process has it or waits for it"}, now);
         return;
     }
-    auto& queue = places_.line_of(where).queue;
-    queue.push(who.id);
-    out_.tell(event_kind::contended, who.request.name);
+    auto& queue = places_.line_of(site).queue;
+    queue.push(call.id);
+    out_.tell(event_kind::contended, call.request.name);
     if (queue.soon_on_arrival()) {
-        out_.add(stand_by{who.id});
+        out_.add(stand_by{call.id});
     }
 }
 
 void lock_table::cancel(waiter_id id, errc reason, clock::time_point now) {
-    if (auto* const who = waiters_.find(id); who != nullptr) {
-        contests_.finish_waiter(*who, {reason, "the caller stopped waiting"}, now);
+    if (auto* const call = waiters_.find(id); call != nullptr) {
+        contests_.finish_waiter(*call, {reason, "the caller stopped waiting"}, now);
         look_at_touched(now);
     }
 }
@@ -105,8 +105,8 @@ void lock_table::abandon(hold_id id, clock::time_point now) {
 }
 
 void lock_table::take_turn(waiter_id id, clock::time_point now) {
-    if (auto* const who = waiters_.find(id); who != nullptr) {
-        handover_.take_turn(*who, now);
+    if (auto* const call = waiters_.find(id); call != nullptr) {
+        handover_.take_turn(*call, now);
         look_at_touched(now);
     }
 }
@@ -138,17 +138,17 @@ void lock_table::on_release_reply(request_id id, const engines::release_reply& r
 }
 
 void lock_table::on_hint(const std::string& name, clock::time_point now) {
-    if (auto* const where = places_.find(name); where != nullptr) {
-        contests_.on_hint(*where, now);
+    if (auto* const site = places_.find(name); site != nullptr) {
+        contests_.on_hint(*site, now);
         look_at_touched(now);
     }
 }
 
 void lock_table::on_turn(const std::string& name, const owner_id& owner,
                          const std::optional<engines::turn_grant>& granted, clock::time_point now) {
-    auto* const where = places_.find(name);
-    if ((where == nullptr || !contests_.on_turn(*where, owner, granted, now)) && granted) {
-        const auto kind = where == nullptr ? lock_kind::mutex : where->kind;
+    auto* const site = places_.find(name);
+    if ((site == nullptr || !contests_.on_turn(*site, owner, granted, now)) && granted) {
+        const auto kind = site == nullptr ? lock_kind::mutex : site->kind;
         holds_.give_back_unused({name, claim_mode::exclusive, owner, {}, kind},
                                 now + lease_options{}.ttl, now);
     }
@@ -170,8 +170,8 @@ void lock_table::on_time(clock::time_point now) {
     releases_.on_time(now);
     contests_.on_time(now);
     look_at_touched(now);
-    while (auto* const who = waiters_.take_due(now)) {
-        contests_.on_deadline(*who, now);
+    while (auto* const call = waiters_.take_due(now)) {
+        contests_.on_deadline(*call, now);
         look_at_touched(now);
     }
 }

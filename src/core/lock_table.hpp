@@ -104,7 +104,7 @@ public:
     [[nodiscard]] census count() const noexcept;
 
 private:
-    void join_queue(waiter& who, clock::time_point now);
+    void join_queue(waiter& call, clock::time_point now);
     void look_at_touched(clock::time_point now);
 
     bool shut_down_{};

@@ -12,17 +12,17 @@ bool line::contended() const {
 }
 
 place& places::of(const std::string& name, lock_kind kind) {
-    auto* where = find(name);
-    if (where == nullptr) {
+    auto* site = find(name);
+    if (site == nullptr) {
         if (!latest_name_ || *latest_name_ != name) {
             latest_name_ = std::make_shared<const std::string>(name);
         }
-        where = &places_.try_emplace(*latest_name_).first->second;
-        where->name = latest_name_;
-        where->kind = kind;
+        site = &places_.try_emplace(*latest_name_).first->second;
+        site->name = latest_name_;
+        site->kind = kind;
     }
-    touch(*where);
-    return *where;
+    touch(*site);
+    return *site;
 }
 
 place* places::find(const std::string& name) {
@@ -30,11 +30,11 @@ place* places::find(const std::string& name) {
     return found == places_.end() ? nullptr : &found->second;
 }
 
-line& places::line_of(place& where) {
-    if (!where.waiting) {
-        where.waiting = spare_line_ ? std::move(spare_line_) : std::make_unique<line>();
+line& places::line_of(place& site) {
+    if (!site.waiting) {
+        site.waiting = spare_line_ ? std::move(spare_line_) : std::make_unique<line>();
     }
-    return *where.waiting;
+    return *site.waiting;
 }
 
 void places::put_away(std::unique_ptr<line> unused) noexcept {
@@ -45,18 +45,18 @@ void places::put_away(std::unique_ptr<line> unused) noexcept {
     }
 }
 
-void places::touch(place& where) {
-    if (!std::exchange(where.touched, true)) {
-        touched_.push_back(&where);
+void places::touch(place& site) {
+    if (!std::exchange(site.touched, true)) {
+        touched_.push_back(&site);
     }
 }
 
-void places::free(place& where, std::uint32_t others_waiting) {
-    where.contender = nullptr;
-    where.holder = nullptr;
-    where.awaits_release = false;
-    where.others_waiting = others_waiting;
-    touch(where);
+void places::free(place& site, std::uint32_t others_waiting) {
+    site.contender = nullptr;
+    site.holder = nullptr;
+    site.awaits_release = false;
+    site.others_waiting = others_waiting;
+    touch(site);
 }
 
 place* places::take_touched() noexcept {
@@ -65,27 +65,27 @@ place* places::take_touched() noexcept {
         next_touched_ = 0;
         return nullptr;
     }
-    auto* const where = touched_[next_touched_++];
-    where->touched = false;
-    return where;
+    auto* const site = touched_[next_touched_++];
+    site->touched = false;
+    return site;
 }
 
-void places::tidy(place& where) {
-    const bool busy = where.waiting && !where.waiting->empty();
+void places::tidy(place& site) {
+    const bool busy = site.waiting && !site.waiting->empty();
     // Once begun, watching goes on as long as anybody waits: they will need it again.
     const bool wanted =
-        busy && where.kind != lock_kind::fair_mutex && (where.watched || where.waiting->contended());
-    if (std::exchange(where.watched, wanted) != wanted) {
-        out_.add(update_watch{*where.name, where.kind});
+        busy && site.kind != lock_kind::fair_mutex && (site.watched || site.waiting->contended());
+    if (std::exchange(site.watched, wanted) != wanted) {
+        out_.add(update_watch{*site.name, site.kind});
     }
-    if (busy || where.touched) {
+    if (busy || site.touched) {
         return;
     }
-    if (where.idle()) {
-        put_away(std::move(where.waiting));
-        places_.erase(places_.find(*where.name));
-    } else if (where.waiting && !where.waiting->queue.token_left()) {
-        put_away(std::move(where.waiting));
+    if (site.idle()) {
+        put_away(std::move(site.waiting));
+        places_.erase(places_.find(*site.name));
+    } else if (site.waiting && !site.waiting->queue.token_left()) {
+        put_away(std::move(site.waiting));
     }
 }
 

@@ -71,21 +71,18 @@ struct place {
 class places {
 public:
     explicit places(outbox& out) : out_{out} {}
-    places(const places&) = delete;
-    places& operator=(const places&) = delete;
-    ~places() = default;
 
     /// Finds or makes it, and touches it.
     place& of(const std::string& name, lock_kind kind);
     [[nodiscard]] place* find(const std::string& name);
-    [[nodiscard]] line& line_of(place& where);
-    void touch(place& where);
+    [[nodiscard]] line& line_of(place& site);
+    void touch(place& site);
     /// What worked for the queue is over.
-    void free(place& where, std::uint32_t others_waiting = 0);
+    void free(place& site, std::uint32_t others_waiting = 0);
     /// Takes one that was touched; null: there are no more.
     [[nodiscard]] place* take_touched() noexcept;
     /// Starts or stops the watch on it, and forgets what is not needed any more.
-    void tidy(place& where);
+    void tidy(place& site);
 
     [[nodiscard]] bool wants_watch(const std::string& name) const;
     [[nodiscard]] std::size_t size() const noexcept { return places_.size(); }

@@ -37,14 +37,16 @@ using outcome = engines::acquire_reply::outcome;
 
 }  // namespace
 
-quorum_round::quorum_round(settings how)
-    : how_{std::move(how)}, members_(how_.members.size()), needed_{majority_of(how_.members.size())} {
-    how_.suspects.resize(members_.size());
+quorum_round::quorum_round(settings its_settings)
+    : settings_{std::move(its_settings)},
+      members_(settings_.members.size()),
+      needed_{majority_of(settings_.members.size())} {
+    settings_.suspects.resize(members_.size());
 }
 
 quorum_round::actions quorum_round::start() {
     for (std::size_t index = 0; index < members_.size(); ++index) {
-        if (!how_.lead || *how_.lead == index) {
+        if (!settings_.lead || *settings_.lead == index) {
             ask(index);
         }
     }
@@ -58,32 +60,32 @@ void quorum_round::ask(std::size_t index) {
 
 quorum_round::actions quorum_round::on_reply(std::size_t member, const engines::acquire_reply& reply,
                                              clock::time_point now) {
-    auto& who = members_[member];
+    auto& ballot = members_[member];
     switch (reply.result) {
         case outcome::granted:
-            on_grant(who, reply.first_token);
+            on_grant(ballot, reply.first_token);
             break;
         case outcome::busy:
-            who.is = state::busy;
-            who.retry_after = reply.retry_after;
+            ballot.is = state::busy;
+            ballot.retry_after = reply.retry_after;
             break;
         case outcome::failed:
-            who.is = state::failed;
-            who.error = reply.error;
+            ballot.is = state::failed;
+            ballot.error = reply.error;
             break;
     }
     if (done_) {
         after_the_end(member);
         return take();
     }
-    const bool led = how_.lead == member;
-    if (led && who.is == state::busy) {
+    const bool led = settings_.lead == member;
+    if (led && ballot.is == state::busy) {
         turned_away_ = true;
         lose();
         return take();
     }
     if (led) {
-        how_.lead.reset();
+        settings_.lead.reset();
         for (std::size_t index = 0; index < members_.size(); ++index) {
             if (members_[index].is == state::unasked) {
                 ask(index);
@@ -109,34 +111,34 @@ quorum_round::actions quorum_round::on_uncounted_grant(std::size_t member, failu
     return rest;
 }
 
-void quorum_round::on_grant(voter& who, fencing_token token) {
-    const bool first = who.is == state::asked;
-    who.has_it = true;
-    who.token = token;
-    who.is = state::granted;
+void quorum_round::on_grant(voter& ballot, fencing_token token) {
+    const bool first = ballot.is == state::asked;
+    ballot.has_it = true;
+    ballot.token = token;
+    ballot.is = state::granted;
     if (first && !done_) {
         agreed_ = std::max(agreed_, token);
     }
-    if (token < who.raised_to) {
-        who.is = state::failed;
-        who.error = {errc::store_error, "it does not take a token from others"};
+    if (token < ballot.raised_to) {
+        ballot.is = state::failed;
+        ballot.error = {errc::store_error, "it does not take a token from others"};
     }
 }
 
 /// Every member whose token is the largest agrees; the others are raised to it.
 void quorum_round::agree(clock::time_point now) {
-    const auto wanted = how_.keep_token.value_or(agreed_);
-    for (auto& who : members_) {
-        if (who.is == state::agreed && who.token < wanted) {
-            who.is = state::granted;
+    const auto wanted = settings_.keep_token.value_or(agreed_);
+    for (auto& ballot : members_) {
+        if (ballot.is == state::agreed && ballot.token < wanted) {
+            ballot.is = state::granted;
         }
-        if (who.is == state::granted && (who.token >= wanted || !how_.tokens_agree)) {
-            who.is = state::agreed;
+        if (ballot.is == state::granted && (ballot.token >= wanted || !settings_.tokens_agree)) {
+            ballot.is = state::agreed;
         }
     }
     if (count(state::agreed) >= needed_) {
-        if (now >= how_.started + how_.ttl - how_.drift) {
-            const auto taken = std::chrono::duration_cast<milliseconds>(now - how_.started);
+        if (now >= settings_.started + settings_.ttl - settings_.drift) {
+            const auto taken = std::chrono::duration_cast<milliseconds>(now - settings_.started);
             fail({may_have_changed() ? errc::outcome_unknown : errc::store_unavailable,
                   "the members took " + std::to_string(taken.count()) +
                       " ms to grant it, and by then it was over"});
@@ -145,10 +147,10 @@ void quorum_round::agree(clock::time_point now) {
         engines::acquire_reply reply;
         reply.result = outcome::granted;
         reply.first_token = wanted;
-        reply.token_count = how_.token_count;
+        reply.token_count = settings_.token_count;
         complete(std::move(reply));
     }
-    if (how_.tokens_agree) {
+    if (settings_.tokens_agree) {
         raise_members();
     }
     const auto left = prospects();
@@ -165,12 +167,12 @@ void quorum_round::raise_members() {
     if (in < needed_ || !may_raise_) {
         return;
     }
-    const auto wanted = how_.keep_token.value_or(agreed_);
+    const auto wanted = settings_.keep_token.value_or(agreed_);
     for (std::size_t index = 0; index < members_.size(); ++index) {
-        auto& who = members_[index];
-        if (who.is == state::granted && who.raised_to < wanted) {
-            who.is = state::raising;
-            who.raised_to = wanted;
+        auto& ballot = members_[index];
+        if (ballot.is == state::granted && ballot.raised_to < wanted) {
+            ballot.is = state::raising;
+            ballot.raised_to = wanted;
             actions_.push_back({action::kind::raise, index, wanted});
         }
     }
@@ -186,8 +188,8 @@ quorum_round::outlook quorum_round::prospects() const noexcept {
         const bool out = is == state::asked || is == state::unasked;
         const bool raisable = is == state::raising || (is == state::granted && may_raise_);
         sure += is == state::agreed || raisable ? 1 : 0;
-        trusted += how_.suspects[index] ? 0 : 1;
-        (how_.suspects[index] ? suspects_out : trusted_out) += out ? 1 : 0;
+        trusted += settings_.suspects[index] ? 0 : 1;
+        (settings_.suspects[index] ? suspects_out : trusted_out) += out ? 1 : 0;
     }
     const bool wait_for_suspects = trusted < needed_ || trusted_out > 0;
     const auto awaited = trusted_out + (wait_for_suspects ? suspects_out : 0);
@@ -204,12 +206,12 @@ bool quorum_round::known_to_be_busy() const noexcept {
 std::size_t quorum_round::members_won() const noexcept {
     return static_cast<std::size_t>(
         std::count_if(members_.begin(), members_.end(),
-                      [](const voter& who) { return who.has_it && who.is != state::busy; }));
+                      [](const voter& ballot) { return ballot.has_it && ballot.is != state::busy; }));
 }
 
 std::size_t quorum_round::count(state wanted) const noexcept {
-    return static_cast<std::size_t>(std::count_if(members_.begin(), members_.end(),
-                                                  [&](const voter& who) { return who.is == wanted; }));
+    return static_cast<std::size_t>(std::count_if(
+        members_.begin(), members_.end(), [&](const voter& ballot) { return ballot.is == wanted; }));
 }
 
 void quorum_round::lose() {
@@ -219,12 +221,12 @@ void quorum_round::lose() {
         reply.retry_after = lease_ends_in();
         split_ = members_won() > 0;
         if (split_ || turned_away_) {
-            const auto pause = split_pause(how_.splits, how_.jitter);
+            const auto pause = split_pause(settings_.splits, settings_.jitter);
             reply.retry_after =
                 reply.retry_after.count() > 0 ? std::min(pause, reply.retry_after) : pause;
         }
     } else {
-        reply.error = combined_failure(how_.members, failures());
+        reply.error = combined_failure(settings_.members, failures());
         if (reply.error.code == errc::store_unavailable && may_have_changed()) {
             reply.error.code = errc::outcome_unknown;
         }
@@ -237,10 +239,10 @@ void quorum_round::lose() {
 milliseconds quorum_round::lease_ends_in() const {
     std::vector<milliseconds> ends;
     std::size_t free = 0;
-    for (const auto& who : members_) {
-        if (who.is == state::busy) {
-            ends.push_back(who.retry_after);
-        } else if (who.is != state::failed) {
+    for (const auto& ballot : members_) {
+        if (ballot.is == state::busy) {
+            ends.push_back(ballot.retry_after);
+        } else if (ballot.is != state::failed) {
             ++free;
         }
     }
@@ -256,19 +258,19 @@ milliseconds quorum_round::lease_ends_in() const {
 }
 
 bool quorum_round::may_have_changed() const noexcept {
-    return std::any_of(members_.begin(), members_.end(), [&](const voter& who) {
-        const bool unknown = who.is == state::asked || who.is == state::raising ||
-                             (who.is == state::failed && who.error.code == errc::outcome_unknown);
-        const bool kept = !undoes() && (who.is == state::agreed || who.is == state::granted);
+    return std::any_of(members_.begin(), members_.end(), [&](const voter& ballot) {
+        const bool unknown = ballot.is == state::asked || ballot.is == state::raising ||
+                             (ballot.is == state::failed && ballot.error.code == errc::outcome_unknown);
+        const bool kept = !undoes() && (ballot.is == state::agreed || ballot.is == state::granted);
         return unknown || kept;
     });
 }
 
 std::vector<failure> quorum_round::failures() const {
     std::vector<failure> all;
-    for (const auto& who : members_) {
-        all.push_back(who.is == state::asked ? failure{errc::store_unavailable, "has not answered"}
-                                             : who.error);
+    for (const auto& ballot : members_) {
+        all.push_back(ballot.is == state::asked ? failure{errc::store_unavailable, "has not answered"}
+                                                : ballot.error);
     }
     return all;
 }
@@ -293,10 +295,10 @@ void quorum_round::undo_all() {
         return;
     }
     for (std::size_t index = 0; index < members_.size(); ++index) {
-        const auto& who = members_[index];
-        const bool unknown = who.is == state::asked ||
-                             (who.is == state::failed && who.error.code == errc::outcome_unknown);
-        if (who.has_it || unknown) {
+        const auto& ballot = members_[index];
+        const bool unknown = ballot.is == state::asked ||
+                             (ballot.is == state::failed && ballot.error.code == errc::outcome_unknown);
+        if (ballot.has_it || unknown) {
             actions_.push_back({action::kind::undo, index, {}});
         }
     }
@@ -304,8 +306,8 @@ void quorum_round::undo_all() {
 
 /// What comes in when the caller has its answer.
 void quorum_round::after_the_end(std::size_t index) {
-    auto& who = members_[index];
-    if (who.is != state::granted) {
+    auto& ballot = members_[index];
+    if (ballot.is != state::granted) {
         return;
     }
     if (!won()) {
@@ -315,10 +317,10 @@ void quorum_round::after_the_end(std::size_t index) {
         return;
     }
     // So that all members name the same token, by which the hold can be revoked.
-    if (how_.tokens_agree && may_raise_ && who.token < reply_.first_token &&
-        who.raised_to < reply_.first_token) {
-        who.is = state::raising;
-        who.raised_to = reply_.first_token;
+    if (settings_.tokens_agree && may_raise_ && ballot.token < reply_.first_token &&
+        ballot.raised_to < reply_.first_token) {
+        ballot.is = state::raising;
+        ballot.raised_to = reply_.first_token;
         actions_.push_back({action::kind::raise, index, reply_.first_token});
     }
 }

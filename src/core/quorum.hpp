@@ -78,7 +78,7 @@ public:
     };
     using actions = std::vector<action>;
 
-    explicit quorum_round(settings how);
+    explicit quorum_round(settings its_settings);
 
     [[nodiscard]] actions start();
     /// The answer to an `ask` or a `raise`.
@@ -114,7 +114,7 @@ private:
     };
 
     void ask(std::size_t index);
-    void on_grant(voter& who, fencing_token token);
+    void on_grant(voter& ballot, fencing_token token);
     void agree(clock::time_point now);
     void lose();
     void fail(failure why);
@@ -130,7 +130,7 @@ private:
     [[nodiscard]] bool known_to_be_busy() const noexcept;
     [[nodiscard]] std::size_t members_won() const noexcept;
     [[nodiscard]] bool undoes() const noexcept {
-        return how_.purpose == round_purpose::fresh || how_.purpose == round_purpose::upgrade;
+        return settings_.purpose == round_purpose::fresh || settings_.purpose == round_purpose::upgrade;
     }
     [[nodiscard]] bool may_have_changed() const noexcept;
     [[nodiscard]] std::chrono::milliseconds lease_ends_in() const;
@@ -138,7 +138,7 @@ private:
     void complete(engines::acquire_reply reply);
     [[nodiscard]] actions take();
 
-    settings how_;
+    settings settings_;
     std::vector<voter> members_;
     std::size_t needed_;
     fencing_token agreed_{};

@@ -123,8 +123,8 @@ void releases::finish_call(release_record& back, clock::time_point now) {
 }
 
 void releases::let_queue_go_on(release_record& back) {
-    if (auto* const where = std::exchange(back.awaited_at, nullptr); where != nullptr) {
-        places_.free(*where, back.machine.others_waiting());
+    if (auto* const site = std::exchange(back.awaited_at, nullptr); site != nullptr) {
+        places_.free(*site, back.machine.others_waiting());
     }
 }
 

@@ -66,9 +66,6 @@ class releases {
 public:
     releases(outbox& out, places& its_places, clock::duration request_timeout)
         : out_{out}, places_{its_places}, request_timeout_{request_timeout} {}
-    releases(const releases&) = delete;
-    releases& operator=(const releases&) = delete;
-    ~releases() = default;
 
     /// To be sent. `expires_by` is when the store forgets the lock by itself.
     release_record& add(engines::release_request request, fencing_token token,

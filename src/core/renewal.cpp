@@ -16,51 +16,51 @@ constexpr auto never = clock::time_point::max();
 
 }  // namespace
 
-void renewal::add(tenure& what, tenure_id id, clock::time_point sent_at, clock::duration granted,
+void renewal::add(tenure& held, tenure_id id, clock::time_point sent_at, clock::duration granted,
                   bool incomplete) {
-    what.timer::id = id;
-    what.latest_sent_at_ = sent_at;
-    what.granted_ = granted;
-    what.completion_ = incomplete ? clock::duration{first_completion} : clock::duration{};
-    extend(what, sent_at, granted);
-    schedule(what);
+    held.timer::id = id;
+    held.latest_sent_at_ = sent_at;
+    held.granted_ = granted;
+    held.completion_ = incomplete ? clock::duration{first_completion} : clock::duration{};
+    extend(held, sent_at, granted);
+    schedule(held);
 }
 
-void renewal::remove(tenure& what) {
-    heap_.disarm(what);
-    if (std::exchange(what.chosen_, false)) {
-        std::erase(chosen_, &what);
+void renewal::remove(tenure& held) {
+    heap_.disarm(held);
+    if (std::exchange(held.chosen_, false)) {
+        std::erase(chosen_, &held);
     }
 }
 
-void renewal::pass_on(tenure& what, tenure_id id, shared_terms terms) {
-    remove(what);
-    what.timer::id = id;
-    what.terms = std::move(terms);
-    schedule(what);
+void renewal::pass_on(tenure& held, tenure_id id, shared_terms terms) {
+    remove(held);
+    held.timer::id = id;
+    held.terms = std::move(terms);
+    schedule(held);
 }
 
-void renewal::change_mode(tenure& what, claim_mode mode, clock::time_point now) {
-    if (what.mode != mode) {
-        what.mode = mode;
-        what.downgraded_at_ = mode == claim_mode::shared ? now : clock::time_point::min();
+void renewal::change_mode(tenure& held, claim_mode mode, clock::time_point now) {
+    if (held.mode != mode) {
+        held.mode = mode;
+        held.downgraded_at_ = mode == claim_mode::shared ? now : clock::time_point::min();
     }
 }
 
-void renewal::complete_soon(tenure& what, clock::time_point now) {
-    what.completion_ = first_completion;
-    if (!what.chosen_) {
-        what.due_at_ = std::min(what.due_at_, now + period(what));
-        schedule(what);
+void renewal::complete_soon(tenure& held, clock::time_point now) {
+    held.completion_ = first_completion;
+    if (!held.chosen_) {
+        held.due_at_ = std::min(held.due_at_, now + period(held));
+        schedule(held);
     }
 }
 
-void renewal::suspect(tenure& what, clock::time_point now) {
-    what.in_doubt_ = true;
-    if (!what.chosen_) {
-        what.suspected_ = what.under_way_;
-        what.due_at_ = now;
-        schedule(what);
+void renewal::suspect(tenure& held, clock::time_point now) {
+    held.in_doubt_ = true;
+    if (!held.chosen_) {
+        held.suspected_ = held.under_way_;
+        held.due_at_ = now;
+        schedule(held);
     }
 }
 
@@ -149,51 +149,51 @@ renewal::batch renewal::next_batch(clock::time_point now) {
     return result;
 }
 
-std::optional<renewal::event> renewal::on_reply(tenure& what, engines::renew_reply reply,
+std::optional<renewal::event> renewal::on_reply(tenure& held, engines::renew_reply reply,
                                                 clock::time_point sent_at, clock::time_point now) {
     using outcome = engines::renew_reply::outcome;
-    what.under_way_ = false;
-    const bool suspected = std::exchange(what.suspected_, false);
+    held.under_way_ = false;
+    const bool suspected = std::exchange(held.suspected_, false);
     // A lease that is over does not come back, whatever the store says by now.
-    if (reply.result == outcome::renewed && now >= what.valid_until()) {
-        reply = {outcome::gone, {errc::lost, reason_for_expiry(is_fixed(what))}};
+    if (reply.result == outcome::renewed && now >= held.valid_until()) {
+        reply = {outcome::gone, {errc::lost, reason_for_expiry(is_fixed(held))}};
     }
     std::optional<event> result;
     switch (reply.result) {
         case outcome::renewed:
-            what.completion_ = reply.incomplete
-                                   ? std::min<clock::duration>(what.completion_ * 2, what.terms->ttl)
+            held.completion_ = reply.incomplete
+                                   ? std::min<clock::duration>(held.completion_ * 2, held.terms->ttl)
                                    : clock::duration{};
-            extend(what, sent_at, trusted_ttl(what.terms->ttl, reply.ttl));
+            extend(held, sent_at, trusted_ttl(held.terms->ttl, reply.ttl));
             if (suspected) {
-                what.due_at_ = now;  // it was sent before the suspicion arose, and does not lift it
+                held.due_at_ = now;  // it was sent before the suspicion arose, and does not lift it
             }
-            what.in_doubt_ = what.in_doubt_ && suspected;
-            if (!is_fixed(what)) {
-                result = {event::kind::extended, what.id(), what.valid_until(), {}};
+            held.in_doubt_ = held.in_doubt_ && suspected;
+            if (!is_fixed(held)) {
+                result = {event::kind::extended, held.id(), held.valid_until(), {}};
             }
             break;
         case outcome::gone:
-            if (sent_at < what.downgraded_at_) {
+            if (sent_at < held.downgraded_at_) {
                 // It asked for more than a share, and may have reached the store after the change.
-                what.due_at_ = now;
+                held.due_at_ = now;
                 break;
             }
             if (!reply.error) {
                 reply.error = {errc::lost, "the store no longer knows this lease"};
             }
-            remove(what);
-            return event{event::kind::lost, what.id(), what.valid_until(), std::move(reply.error)};
+            remove(held);
+            return event{event::kind::lost, held.id(), held.valid_until(), std::move(reply.error)};
         case outcome::failed:
             // Trouble is not loss: try again soon, until the deadline decides.
-            what.due_at_ =
-                now + std::max<clock::duration>(what.terms->ttl / 20, std::chrono::milliseconds{5});
-            if (!is_fixed(what)) {
-                result = {event::kind::failed, what.id(), what.valid_until(), std::move(reply.error)};
+            held.due_at_ =
+                now + std::max<clock::duration>(held.terms->ttl / 20, std::chrono::milliseconds{5});
+            if (!is_fixed(held)) {
+                result = {event::kind::failed, held.id(), held.valid_until(), std::move(reply.error)};
             }
             break;
     }
-    schedule(what);
+    schedule(held);
     return result;
 }
 

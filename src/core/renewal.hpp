@@ -99,23 +99,23 @@ public:
     /// Starts when the grant is known. `sent_at` is when the request that brought it left, `granted`
     /// the ttl that the store gave. An `incomplete` one is renewed soon, and then in growing intervals
     /// until all of the store knows it.
-    void add(tenure& what, tenure_id id, clock::time_point sent_at, clock::duration granted,
+    void add(tenure& held, tenure_id id, clock::time_point sent_at, clock::duration granted,
              bool incomplete = false);
-    void remove(tenure& what);
+    void remove(tenure& held);
     /// It goes by another number and on another holder's terms from now on, also in the answer to what
     /// is under way.
-    void pass_on(tenure& what, tenure_id id, shared_terms terms);
-    void change_mode(tenure& what, claim_mode mode, clock::time_point now);
+    void pass_on(tenure& held, tenure_id id, shared_terms terms);
+    void change_mode(tenure& held, claim_mode mode, clock::time_point now);
     /// A part of the store does not know what it has become, since `now`.
-    void complete_soon(tenure& what, clock::time_point now);
+    void complete_soon(tenure& held, clock::time_point now);
     /// Ask after it as soon as possible: something happened that may have ended it.
-    void suspect(tenure& what, clock::time_point now);
+    void suspect(tenure& held, clock::time_point now);
 
     /// What is due at `now`: leases that ended, leases at risk. Then `next_batch` until it is empty.
     [[nodiscard]] std::vector<event> on_time(clock::time_point now);
     [[nodiscard]] batch next_batch(clock::time_point now);
     /// Only for what was not removed since.
-    [[nodiscard]] std::optional<event> on_reply(tenure& what, engines::renew_reply reply,
+    [[nodiscard]] std::optional<event> on_reply(tenure& held, engines::renew_reply reply,
                                                 clock::time_point sent_at, clock::time_point now);
 
     [[nodiscard]] clock::time_point wake_at() const noexcept { return heap_.next(); }

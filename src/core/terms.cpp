@@ -42,6 +42,9 @@ failure make_terms(const lease_options& options, const engines::guarantees& prom
         return refuse("jeopardy at " + duration_text(jeopardy) + " does not fit a ttl of " +
                       duration_text(options.ttl) + "; use 0 ms to the ttl");
     }
+    if (options.renewal != renewal_mode::automatic && options.renewal != renewal_mode::none) {
+        return refuse("a renewal that is neither automatic nor none makes no sense");
+    }
     if (options.max_hold &&
         (*options.max_hold <= milliseconds{0} || *options.max_hold > promises.maximum_ttl)) {
         return refuse("a max_hold of " + duration_text(*options.max_hold) +

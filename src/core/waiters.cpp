@@ -4,15 +4,15 @@
 
 namespace holdfast::core {
 
-waiter& waiters::add(waiter_id id, const claim& request, place& where, clock::time_point now) {
+waiter& waiters::add(waiter_id id, const claim& request, place& site, clock::time_point now) {
     if (!latest_terms_ || *latest_terms_ != request.terms) {
         latest_terms_ = std::make_shared<const terms>(request.terms);
     }
-    auto& who = waiters_.try_emplace(id, id, request, latest_terms_, where, now).first->second;
+    auto& call = waiters_.try_emplace(id, id, request, latest_terms_, site, now).first->second;
     if (request.deadline) {
-        set_deadline(who, *request.deadline);
+        set_deadline(call, *request.deadline);
     }
-    return who;
+    return call;
 }
 
 waiter* waiters::find(waiter_id id) {
@@ -26,14 +26,14 @@ clock::time_point waiters::remove(waiter_id id) {
     return node.mapped().since;
 }
 
-void waiters::fail(const waiter& who, const failure& reason, clock::time_point now) {
-    out_.tell(event_kind::not_acquired, who.request.name, now - who.since, reason);
-    out_.add(finish_acquire{who.id, reason, {}, {}, {}});
-    remove(who.id);
+void waiters::fail(const waiter& call, const failure& reason, clock::time_point now) {
+    out_.tell(event_kind::not_acquired, call.request.name, now - call.since, reason);
+    out_.add(finish_acquire{call.id, reason, {}, {}, {}});
+    remove(call.id);
 }
 
-void waiters::set_deadline(waiter& who, clock::time_point deadline) {
-    deadlines_.arm(who.deadline, deadline);
+void waiters::set_deadline(waiter& call, clock::time_point deadline) {
+    deadlines_.arm(call.deadline, deadline);
 }
 
 waiter* waiters::take_due(clock::time_point now) {
@@ -43,7 +43,7 @@ waiter* waiters::take_due(clock::time_point now) {
 
 std::vector<waiter_id> waiters::all() const {
     std::vector<waiter_id> ids;
-    for (const auto& [id, who] : waiters_) {
+    for (const auto& [id, call] : waiters_) {
         ids.push_back(id);
     }
     std::sort(ids.begin(), ids.end());

@@ -23,7 +23,7 @@ struct waiter {
     waiter_id id;
     claim request;
     shared_terms terms;
-    place& where;
+    place& site;
     clock::time_point since;
     timer deadline;
     /// The contest that serves nobody else. Waiters in a queue have none.
@@ -36,7 +36,7 @@ struct waiter {
         : id{number},
           request{wish},
           terms{std::move(its_terms)},
-          where{its_place},
+          site{its_place},
           since{now},
           deadline{number} {}
 };
@@ -45,19 +45,16 @@ struct waiter {
 class waiters {
 public:
     explicit waiters(outbox& out) : out_{out} {}
-    waiters(const waiters&) = delete;
-    waiters& operator=(const waiters&) = delete;
-    ~waiters() = default;
 
-    waiter& add(waiter_id id, const claim& request, place& where, clock::time_point now);
+    waiter& add(waiter_id id, const claim& request, place& site, clock::time_point now);
     [[nodiscard]] waiter* find(waiter_id id);
     [[nodiscard]] waiter& at(waiter_id id) { return waiters_.at(id); }
     /// It waits no more. Returns since when it has waited.
     clock::time_point remove(waiter_id id);
     /// Ends the call without a lock.
-    void fail(const waiter& who, const failure& reason, clock::time_point now);
+    void fail(const waiter& call, const failure& reason, clock::time_point now);
 
-    void set_deadline(waiter& who, clock::time_point deadline);
+    void set_deadline(waiter& call, clock::time_point deadline);
     /// A call whose deadline has passed; null: there are no more.
     [[nodiscard]] waiter* take_due(clock::time_point now);
     [[nodiscard]] clock::time_point wake_at() const noexcept { return deadlines_.next(); }

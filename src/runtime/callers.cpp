@@ -4,14 +4,14 @@
 
 namespace holdfast::detail {
 
-void callers::follow_up::wake(const std::shared_ptr<call>& who) {
-    if (who == self) {
+void callers::follow_up::wake(const std::shared_ptr<call>& caller) {
+    if (caller == self) {
         return;  // awake
     }
     if (!first_to_wake) {
-        first_to_wake = who;
+        first_to_wake = caller;
     } else {
-        others_to_wake.push_back(who);  // a hand-over wakes the next, and the one after it
+        others_to_wake.push_back(caller);  // a hand-over wakes the next, and the one after it
     }
 }
 
@@ -31,82 +31,82 @@ void callers::arm(clock::time_point when) noexcept {
     }
 }
 
-std::vector<store_task> callers::take_tasks(call& mine) {
-    mine.has_tasks.store(false, std::memory_order_relaxed);
-    return std::exchange(mine.tasks, {});
+std::vector<store_task> callers::take_tasks(call& caller) {
+    caller.has_tasks.store(false, std::memory_order_relaxed);
+    return std::exchange(caller.tasks, {});
 }
 
-std::shared_ptr<call> callers::find(core::waiter_id who, const follow_up& after) const {
-    if (after.is_self(who)) {
+std::shared_ptr<call> callers::find(core::waiter_id id, const follow_up& after) const {
+    if (after.is_self(id)) {
         return after.self;
     }
-    if (const auto found = calls_.find(who); found != calls_.end()) {
+    if (const auto found = calls_.find(id); found != calls_.end()) {
         return found->second;
     }
-    const auto found = conversions_.find(who);
+    const auto found = conversions_.find(id);
     return found == conversions_.end() ? nullptr : found->second;
 }
 
-std::shared_ptr<call> callers::leave(call_map& from, core::waiter_id who, const follow_up& after) {
-    if (after.is_self(who)) {
+std::shared_ptr<call> callers::leave(call_map& from, core::waiter_id id, const follow_up& after) {
+    if (after.is_self(id)) {
         return after.self;
     }
-    auto node = from.extract(who);
+    auto node = from.extract(id);
     return node.empty() ? nullptr : std::move(node.mapped());
 }
 
 /// The caller has its answer. What it did not get to is done by whoever is here.
-void callers::finish(const std::shared_ptr<call>& who, follow_up& after) {
-    for (auto& task : who->tasks) {
+void callers::finish(const std::shared_ptr<call>& caller, follow_up& after) {
+    for (auto& task : caller->tasks) {
         after.tasks.push_back(std::move(task));
     }
-    who->tasks.clear();
-    who->done.store(true, std::memory_order_release);
-    after.wake(who);
+    caller->tasks.clear();
+    caller->done.store(true, std::memory_order_release);
+    after.wake(caller);
 }
 
 void callers::perform(core::stand_by& soon, follow_up& after) {
-    if (const auto who = find(soon.id, after)) {
-        who->standing_by.store(true, std::memory_order_release);
-        after.wake(who);
+    if (const auto caller = find(soon.id, after)) {
+        caller->standing_by.store(true, std::memory_order_release);
+        after.wake(caller);
     }
 }
 
 void callers::perform(core::offer_turn& offer, follow_up& after) {
-    if (const auto who = find(offer.id, after)) {
-        who->offered.store(true, std::memory_order_release);
-        after.wake(who);
+    if (const auto caller = find(offer.id, after)) {
+        caller->offered.store(true, std::memory_order_release);
+        after.wake(caller);
     }
 }
 
 void callers::perform(core::finish_acquire& got, follow_up& after) {
-    const auto who = leave(calls_, got.id, after);
-    if (!who) {
+    const auto caller = leave(calls_, got.id, after);
+    if (!caller) {
         return;
     }
-    who->error = std::move(got.error);
-    if (!who->error) {
-        who->taken = std::make_shared<hold>(
+    caller->error = std::move(got.error);
+    if (!caller->error) {
+        caller->taken = std::make_shared<hold>(
             owner_.shared_from_this(), got.id, std::move(got.name), got.owner.sequence, got.token,
-            got.valid_until, got.jeopardy, got.longest, who->asked->kind, who->asked->mode);
-        holds_.add(got.id, who->taken);
+            got.valid_until, got.jeopardy, got.longest, caller->asked->kind, caller->asked->mode);
+        holds_.add(got.id, caller->taken);
     }
-    finish(who, after);
+    finish(caller, after);
 }
 
 void callers::perform(core::finish_release& gone, follow_up& after) {
     holds_.end(gone.id, gone.outcome, gone.error);
-    if (const auto who = leave(calls_, gone.id, after)) {
-        who->outcome = gone.outcome;
-        finish(who, after);
+    if (const auto caller = leave(calls_, gone.id, after)) {
+        caller->outcome = gone.outcome;
+        finish(caller, after);
     }
 }
 
 void callers::perform(core::finish_convert& changed, follow_up& after) {
-    if (const auto who = leave(conversions_, changed.id, after)) {
-        who->error = std::move(changed.error);
-        who->token = changed.token;
-        finish(who, after);
+    if (const auto caller = leave(conversions_, changed.id, after)) {
+        caller->error = std::move(changed.error);
+        caller->token = changed.token;
+        finish(caller, after);
     }
 }
 
@@ -123,7 +123,7 @@ void callers::perform(core::tell_loss& loss, follow_up&) {
 
 void callers::perform(core::tell_observer& seen, follow_up&) {
     if (notifier_ != nullptr) {
-        notifier_->tell_observer(std::move(seen.what));
+        notifier_->tell_observer(std::move(seen.news));
     }
 }
 

@@ -38,10 +38,10 @@ public:
         std::shared_ptr<call> first_to_wake{};
         std::vector<std::shared_ptr<call>> others_to_wake{};
 
-        [[nodiscard]] bool is_self(core::waiter_id who) const noexcept {
-            return self && self->number == who && !self->done.load(std::memory_order_relaxed);
+        [[nodiscard]] bool is_self(core::waiter_id id) const noexcept {
+            return self && self->number == id && !self->done.load(std::memory_order_relaxed);
         }
-        void wake(const std::shared_ptr<call>& who);
+        void wake(const std::shared_ptr<call>& caller);
     };
 
     explicit callers(session& owner) noexcept : owner_{owner} {}
@@ -54,13 +54,13 @@ public:
     void stop() noexcept;
 
     /// Waits for the answer to `who->number` from now on.
-    void enter(const std::shared_ptr<call>& who) {
-        (who->converts ? conversions_ : calls_).emplace(who->number, who);
+    void enter(const std::shared_ptr<call>& caller) {
+        (caller->converts ? conversions_ : calls_).emplace(caller->number, caller);
     }
-    [[nodiscard]] bool converting(core::hold_id which) const { return conversions_.contains(which); }
+    [[nodiscard]] bool converting(core::hold_id id) const { return conversions_.contains(id); }
     [[nodiscard]] known_holds& holds() noexcept { return holds_; }
     /// What others have left for a call's thread to do.
-    [[nodiscard]] static std::vector<store_task> take_tasks(call& mine);
+    [[nodiscard]] static std::vector<store_task> take_tasks(call& caller);
 
     // For the performer.
     [[nodiscard]] static clock::time_point now() noexcept { return clock::now(); }
@@ -81,10 +81,10 @@ public:
 private:
     using call_map = std::pmr::unordered_map<core::waiter_id, std::shared_ptr<call>>;
 
-    [[nodiscard]] std::shared_ptr<call> find(core::waiter_id who, const follow_up& after) const;
-    [[nodiscard]] static std::shared_ptr<call> leave(call_map& from, core::waiter_id who,
+    [[nodiscard]] std::shared_ptr<call> find(core::waiter_id id, const follow_up& after) const;
+    [[nodiscard]] static std::shared_ptr<call> leave(call_map& from, core::waiter_id id,
                                                      const follow_up& after);
-    static void finish(const std::shared_ptr<call>& who, follow_up& after);
+    static void finish(const std::shared_ptr<call>& caller, follow_up& after);
 
     session& owner_;
     core::node_memory memory_;

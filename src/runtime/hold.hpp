@@ -68,7 +68,11 @@ public:
     /// Whether it was released.
     [[nodiscard]] bool given_back() const noexcept { return given_back_; }
 
+    /// The thread that may enter it again; zero: it is of no recursive lock.
+    [[nodiscard]] std::uint64_t reentrant_thread() const noexcept { return reentrant_thread_; }
+
     // For the session.
+    void set_reentrant(std::uint64_t thread) noexcept { reentrant_thread_ = thread; }
     void set_given_back() noexcept { given_back_ = true; }
     /// It was converted.
     void set_mode(claim_mode mode) noexcept { mode_ = mode; }
@@ -101,6 +105,7 @@ private:
     threading::atomic<clock::time_point> valid_until_;
     threading::atomic<errc> loss_{};
     std::string loss_detail_;
+    std::uint64_t reentrant_thread_{};
     bool given_back_{};
     /// Made when somebody asks for it: most holders never do.
     mutable threading::atomic<std::stop_source*> stop_{nullptr};

@@ -62,10 +62,10 @@ public:
 
     /// Lets the core take one step, and performs what it says. `after` may know whose step it is.
     template <class Step>
-    void step(const Step& what, follow_up after = {}) noexcept(Callers::ends_on_exception) {
+    void step(const Step& change, follow_up after = {}) noexcept(Callers::ends_on_exception) {
         {
             const std::lock_guard lock{guard_};
-            what(table_, callers_.now());
+            change(table_, callers_.now());
             actions_ = table_.take_actions(std::move(actions_));
             for (auto& action : actions_) {
                 std::visit([&](auto& one) { apply(one, after); }, action);
@@ -96,15 +96,15 @@ public:
     }
 
     /// Sends a question that has begun, or tells its callers why that makes no sense.
-    void ask_together(const std::shared_ptr<core::joint_question>& what,
-                      engines::call how) noexcept(Callers::ends_on_exception) {
-        if (!what->complete()) {
-            step([&](core::lock_table& table, clock::time_point now) { what->refuse(table, now); });
+    void ask_together(const std::shared_ptr<core::joint_question>& question,
+                      engines::call limits) noexcept(Callers::ends_on_exception) {
+        if (!question->complete()) {
+            step([&](core::lock_table& table, clock::time_point now) { question->refuse(table, now); });
             return;
         }
-        const auto answer = [this, what](const engines::acquire_all_reply& reply) {
+        const auto answer = [this, question](const engines::acquire_all_reply& reply) {
             step([&](core::lock_table& table, clock::time_point now) {
-                what->answer(table, reply, now);
+                question->answer(table, reply, now);
             });
         };
         const auto refuse = [&](failure why) {
@@ -119,7 +119,7 @@ public:
         }
         store_.count_request();
         try {
-            store_.offers().joint_locking->acquire_all(what->requests(), how, answer);
+            store_.offers().joint_locking->acquire_all(question->requests(), limits, answer);
         } catch (const std::exception& wrong) {
             refuse({errc::outcome_unknown, wrong.what()});
         }

@@ -82,70 +82,92 @@ bool recursion_table::forked() const noexcept {
 
 recursion_table::entry* recursion_table::shard::find(std::uint64_t thread,
                                                      std::string_view name) noexcept {
-    const auto mine = threads.find(thread);
-    if (mine == threads.end()) {
+    const auto own = threads.find(thread);
+    if (own == threads.end()) {
         return nullptr;
     }
-    const auto found = std::find_if(mine->second.begin(), mine->second.end(),
+    const auto found = std::find_if(own->second.begin(), own->second.end(),
                                     [&](const entry& one) { return one.taken->name() == name; });
-    return found == mine->second.end() ? nullptr : &*found;
+    return found == own->second.end() ? nullptr : &*found;
 }
 
 void recursion_table::shard::erase(std::uint64_t thread, const entry* gone) noexcept {
-    const auto mine = threads.find(thread);
-    std::erase_if(mine->second, [&](const entry& one) { return &one == gone; });
-    if (mine->second.empty()) {
-        threads.erase(mine);
+    const auto own = threads.find(thread);
+    std::erase_if(own->second, [&](const entry& one) { return &one == gone; });
+    if (own->second.empty()) {
+        threads.erase(own);
     }
 }
 
-recursion_table::entering recursion_table::enter_again(std::string_view name, lock_object through) {
+std::shared_ptr<hold> recursion_table::enter_again(std::string_view name, lock_object level) {
     if (forked()) {
-        return entering::from_outside;
+        return nullptr;
     }
     const auto thread = this_thread_number();
     auto& here = shard_of(thread);
     const std::lock_guard lock{here.guard};
-    auto* const mine = here.find(thread, name);
-    if (mine == nullptr) {
-        return entering::from_outside;
+    auto* const inside = here.find(thread, name);
+    if (inside == nullptr || inside->taken->loss() != errc{}) {
+        return nullptr;
     }
-    if (mine->taken->loss() != errc{}) {
-        return entering::lost;
-    }
-    mine->levels.push_back(through);
-    return entering::again;
+    inside->levels.push_back(level);
+    return inside->taken;
 }
 
-void recursion_table::enter(lock_object through, std::shared_ptr<hold> taken) {
+void recursion_table::enter(lock_object level, const std::shared_ptr<hold>& taken) {
     (thread_is_ending ? after_the_end() : at_end).tell(shared_from_this());
     const auto thread = this_thread_number();
-    entry made{std::move(taken), {through}};
+    taken->set_reentrant(thread);
+    entry made{taken, {level}};
     auto& here = shard_of(thread);
     const std::lock_guard lock{here.guard};
     here.threads[thread].push_back(std::move(made));
 }
 
-recursion_table::leaving recursion_table::leave(std::string_view name, lock_object through) noexcept {
+recursion_table::leaving recursion_table::leave(std::string_view name, lock_object level) noexcept {
     if (forked()) {
         return {true, nullptr};  // the parent's
     }
     const auto thread = this_thread_number();
     auto& here = shard_of(thread);
     const std::lock_guard lock{here.guard};
-    auto* const mine = here.find(thread, name);
-    if (mine == nullptr) {
+    auto* const inside = here.find(thread, name);
+    if (inside == nullptr) {
         return {};
     }
-    auto& levels = mine->levels;
-    const auto own = std::find(levels.rbegin(), levels.rend(), through);
-    levels.erase(own == levels.rend() ? std::prev(levels.end()) : std::prev(own.base()));
+    auto& levels = inside->levels;
+    auto last = std::find(levels.rbegin(), levels.rend(), level);
+    if (last == levels.rend()) {
+        last = std::find_if(levels.rbegin(), levels.rend(),
+                            [](lock_object each) { return each != of_a_lease; });
+    }
+    if (last == levels.rend()) {
+        return {};
+    }
+    levels.erase(std::prev(last.base()));
     leaving result{true, nullptr};
     if (levels.empty()) {
-        result.last = std::move(mine->taken);
-        here.erase(thread, mine);
+        result.last = std::move(inside->taken);
+        here.erase(thread, inside);
     }
     return result;
+}
+
+bool recursion_table::end_lease(const hold& taken) noexcept {
+    if (forked()) {
+        return false;  // the parent's
+    }
+    const auto thread = taken.reentrant_thread();
+    auto& here = shard_of(thread);
+    const std::lock_guard lock{here.guard};
+    auto* const inside = here.find(thread, taken.name());
+    auto& levels = inside->levels;
+    levels.erase(std::find(levels.begin(), levels.end(), of_a_lease));
+    if (!levels.empty()) {
+        return false;
+    }
+    here.erase(thread, inside);  // the lease owns the hold, too
+    return true;
 }
 
 std::uint32_t recursion_table::depth(std::string_view name) const noexcept {
@@ -155,8 +177,8 @@ std::uint32_t recursion_table::depth(std::string_view name) const noexcept {
     const auto thread = this_thread_number();
     auto& here = shard_of(thread);
     const std::lock_guard lock{here.guard};
-    const auto* const mine = here.find(thread, name);
-    return mine == nullptr ? 0 : static_cast<std::uint32_t>(mine->levels.size());
+    const auto* const own = here.find(thread, name);
+    return own == nullptr ? 0 : static_cast<std::uint32_t>(own->levels.size());
 }
 
 std::shared_ptr<hold> recursion_table::hold_of(std::string_view name) const noexcept {
@@ -166,8 +188,16 @@ std::shared_ptr<hold> recursion_table::hold_of(std::string_view name) const noex
     const auto thread = this_thread_number();
     auto& here = shard_of(thread);
     const std::lock_guard lock{here.guard};
-    const auto* const mine = here.find(thread, name);
-    return mine == nullptr ? nullptr : mine->taken;
+    const auto* const own = here.find(thread, name);
+    return own == nullptr ? nullptr : own->taken;
+}
+
+/// Moves the entries without levels to `over`.
+void recursion_table::take_out_ended(std::vector<entry>& entries, std::vector<entry>& over) {
+    const auto ended = std::stable_partition(entries.begin(), entries.end(),
+                                             [](const entry& one) { return !one.levels.empty(); });
+    std::move(ended, entries.end(), std::back_inserter(over));
+    entries.erase(ended, entries.end());
 }
 
 void recursion_table::forget_object(lock_object gone) noexcept {
@@ -180,11 +210,8 @@ void recursion_table::forget_object(lock_object gone) noexcept {
         for (auto& [thread, entries] : here.threads) {
             for (auto& one : entries) {
                 std::erase(one.levels, gone);
-                if (one.levels.empty()) {
-                    over.push_back(std::move(one));
-                }
             }
-            std::erase_if(entries, [](const entry& one) { return one.levels.empty(); });
+            take_out_ended(entries, over);
         }
         std::erase_if(here.threads, [](const auto& each) { return each.second.empty(); });
     }
@@ -197,8 +224,16 @@ void recursion_table::forget_thread(std::uint64_t gone) noexcept {
     std::vector<entry> over;  // ends after the guard is free again
     auto& here = shard_of(gone);
     const std::lock_guard lock{here.guard};
-    if (auto node = here.threads.extract(gone); !node.empty()) {
-        over = std::move(node.mapped());
+    const auto found = here.threads.find(gone);
+    if (found == here.threads.end()) {
+        return;
+    }
+    for (auto& one : found->second) {
+        std::erase_if(one.levels, [](lock_object level) { return level != of_a_lease; });
+    }
+    take_out_ended(found->second, over);
+    if (found->second.empty()) {
+        here.threads.erase(found);
     }
 }
 

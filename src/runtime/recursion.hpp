@@ -18,23 +18,19 @@ namespace holdfast::detail {
 /// Which threads are inside the recursive locks of one client, and how deep.
 ///
 /// Re-entrance is by name and thread, whatever lock object is used: all levels of a thread in one name
-/// rest on one hold. Each level also belongs to the lock object that entered it. An object that is
-/// destroyed takes its levels with it, and a thread that ends takes all of its own; a hold without
-/// levels gives itself back.
+/// rest on one hold. Each level belongs to the lock object that entered it, or to a lease. An object
+/// that is destroyed takes its levels with it, and so does a thread that ends. Leases end by
+/// themselves, on any thread. A hold without levels gives itself back.
 ///
 /// Thread safety: all functions may be called from any thread. In a forked child, whose copy may be
 /// locked for ever, nobody is inside.
 class recursion_table : public std::enable_shared_from_this<recursion_table> {
 public:
     using lock_object = const void*;
+    static constexpr lock_object of_a_lease = nullptr;
 
-    enum class entering : std::uint8_t {
-        from_outside,  ///< the thread is not inside: take the lock, and `enter`
-        again,         ///< it is one level deeper now
-        lost,          ///< it is inside, but its hold is over
-    };
     struct leaving {
-        /// False: the thread is not inside.
+        /// False: there is no such level.
         bool was_inside{};
         /// The last level: release it.
         std::shared_ptr<hold> last{};
@@ -45,10 +41,14 @@ public:
     recursion_table& operator=(const recursion_table&) = delete;
     ~recursion_table() = default;
 
-    [[nodiscard]] entering enter_again(std::string_view name, lock_object through);
-    void enter(lock_object through, std::shared_ptr<hold> taken);
-    /// Leaves the last level that this object entered, or else the last of all.
-    [[nodiscard]] leaving leave(std::string_view name, lock_object through) noexcept;
+    /// One level deeper. Null: the thread is not inside (take the lock, and `enter`), or its hold is
+    /// lost.
+    [[nodiscard]] std::shared_ptr<hold> enter_again(std::string_view name, lock_object level);
+    void enter(lock_object level, const std::shared_ptr<hold>& taken);
+    /// Leaves the last level that this object entered, or else the last that any object entered.
+    [[nodiscard]] leaving leave(std::string_view name, lock_object level) noexcept;
+    /// Ends the level of a lease, on whatever thread. True: it was the last, so release the hold.
+    [[nodiscard]] bool end_lease(const hold& taken) noexcept;
 
     [[nodiscard]] std::uint32_t depth(std::string_view name) const noexcept;
     /// This thread's hold; null when it is not inside.
@@ -60,7 +60,7 @@ public:
 private:
     struct entry {
         std::shared_ptr<hold> taken;
-        /// The objects through which the levels were entered, the first level first.
+        /// The first level first.
         std::vector<lock_object> levels;
     };
     /// Threads share a mutex with few others, so that they hardly meet.
@@ -73,6 +73,7 @@ private:
     };
     static constexpr std::size_t shard_count = 16;
 
+    static void take_out_ended(std::vector<entry>& entries, std::vector<entry>& over);
     [[nodiscard]] shard& shard_of(std::uint64_t thread) const noexcept {
         return shards_[thread % shard_count];
     }

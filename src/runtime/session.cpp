@@ -79,43 +79,44 @@ bool session::forked() const noexcept {
 }
 
 /// Sends what the core has for the store on this caller's behalf.
-void session::perform_own(call& mine, store_task& task) noexcept {
+void session::perform_own(call& caller, store_task& task) noexcept {
     if (const auto* const ask = std::get_if<core::send_acquire>(&task)) {
-        mine.asked_as = ask->request.owner;
+        caller.asked_as = ask->request.owner;
     }
-    core_.perform(task, mine.thread());
+    core_.perform(task, caller.thread());
 }
 
 /// Does what there is to do at the store on the caller's behalf, until its answer is there.
-void session::wait(call& mine) {
-    const auto has_tasks = [&] { return mine.has_tasks.load(std::memory_order_acquire); };
-    const auto offered = [&] { return mine.offered.load(std::memory_order_acquire); };
-    const auto called = [&] { return mine.answered() || has_tasks() || offered(); };
-    if (mine.own_task) {
-        perform_own(mine, *mine.own_task);
-        mine.own_task.reset();
+void session::wait(call& caller) {
+    const auto has_tasks = [&] { return caller.has_tasks.load(std::memory_order_acquire); };
+    const auto offered = [&] { return caller.offered.load(std::memory_order_acquire); };
+    const auto called = [&] { return caller.answered() || has_tasks() || offered(); };
+    if (caller.own_task) {
+        perform_own(caller, *caller.own_task);
+        caller.own_task.reset();
     }
-    while (!mine.answered()) {
+    while (!caller.answered()) {
         if (has_tasks()) {
-            auto tasks = core_.look([&](const core::lock_table&) { return callers::take_tasks(mine); });
+            auto tasks =
+                core_.look([&](const core::lock_table&) { return callers::take_tasks(caller); });
             for (auto& task : tasks) {
-                perform_own(mine, task);
+                perform_own(caller, task);
             }
-        } else if (mine.offered.exchange(false, std::memory_order_acq_rel)) {
+        } else if (caller.offered.exchange(false, std::memory_order_acq_rel)) {
             core_.step([&](core::lock_table& table, clock::time_point now) {
-                table.take_turn(mine.number, now);
+                table.take_turn(caller.number, now);
             });
             yield_until(called);  // if somebody was quicker, it is free again in a moment
-        } else if (mine.standing_by.exchange(false, std::memory_order_acq_rel)) {
+        } else if (caller.standing_by.exchange(false, std::memory_order_acq_rel)) {
             yield_until(called);
         } else {
-            attendance_.attend(mine);
-            mine.spot.park();
+            attendance_.attend(caller);
+            caller.spot.park();
         }
     }
 }
 
-session::acquired session::acquire(const core::claim& what, const std::stop_token& stop) {
+session::acquired session::acquire(const core::claim& request, const std::stop_token& stop) {
     if (forked()) {
         return {nullptr,
                 {errc::forked, "it belongs to the parent process; make a new one in the child"}};
@@ -123,66 +124,66 @@ session::acquired session::acquire(const core::claim& what, const std::stop_toke
     if (stop.stop_requested()) {
         return {nullptr, {errc::cancelled, "the caller had stopped waiting before it began"}};
     }
-    const auto mine = std::make_shared<call>();
-    mine->asked = &what;
-    mine->may_leave = stop.stop_possible();
+    const auto caller = std::make_shared<call>();
+    caller->asked = &request;
+    caller->may_leave = stop.stop_possible();
     core_.step([&](core::lock_table& table,
-                   clock::time_point now) { mine->number = table.acquire(what, now); },
-               {mine});
+                   clock::time_point now) { caller->number = table.acquire(request, now); },
+               {caller});
     const std::stop_callback cancel{stop, [&] {
                                         core_.step([&](core::lock_table& table, clock::time_point now) {
-                                            table.cancel(mine->number, errc::cancelled, now);
+                                            table.cancel(caller->number, errc::cancelled, now);
                                         });
                                     }};
-    wait(*mine);
-    return {std::move(mine->taken), std::move(mine->error)};
+    wait(*caller);
+    return {std::move(caller->taken), std::move(caller->error)};
 }
 
-void session::abandon(const hold& which) noexcept {
+void session::abandon(const hold& held) noexcept {
     core_.step(
-        [&](core::lock_table& table, clock::time_point now) { table.abandon(which.number(), now); });
+        [&](core::lock_table& table, clock::time_point now) { table.abandon(held.number(), now); });
 }
 
-release_outcome session::release(hold& which, std::chrono::milliseconds linger) noexcept {
-    which.set_given_back();
+release_outcome session::release(hold& held, std::chrono::milliseconds linger) noexcept {
+    held.set_given_back();
     if (forked()) {
         return release_outcome::already_lost;
     }
-    const auto mine = std::make_shared<call>();
-    mine->number = which.number();
+    const auto caller = std::make_shared<call>();
+    caller->number = held.number();
     core_.step([&](core::lock_table& table,
-                   clock::time_point now) { table.release_hold(which.number(), linger, now); },
-               {mine});
-    wait(*mine);
-    return mine->outcome;
+                   clock::time_point now) { table.release_hold(held.number(), linger, now); },
+               {caller});
+    wait(*caller);
+    return caller->outcome;
 }
 
-failure session::convert(hold& which, claim_mode to) {
+failure session::convert(hold& held, claim_mode to) {
     if (forked()) {
         return {errc::forked, "it belongs to the parent process; make a new one in the child"};
     }
-    const auto mine = std::make_shared<call>();
-    mine->number = which.number();
-    mine->converts = true;
+    const auto caller = std::make_shared<call>();
+    caller->number = held.number();
+    caller->converts = true;
     core_.step(
         [&](core::lock_table& table, clock::time_point now) {
-            if (callers_.converting(mine->number)) {
-                mine->error = {errc::not_owner, "another thread is converting this lease"};
-                mine->done.store(true, std::memory_order_release);
+            if (callers_.converting(caller->number)) {
+                caller->error = {errc::not_owner, "another thread is converting this lease"};
+                caller->done.store(true, std::memory_order_release);
                 return;
             }
-            table.convert(mine->number, to, now);
+            table.convert(caller->number, to, now);
         },
-        {mine});
-    wait(*mine);
-    if (!mine->error) {
-        which.set_token(mine->token);
-        which.set_mode(to);
-    } else if (const auto why = which.loss(); mine->error.code == errc::lost && why != errc{}) {
-        const auto told = which.loss_detail();
-        return {why, told.empty() ? mine->error.detail : told};
+        {caller});
+    wait(*caller);
+    if (!caller->error) {
+        held.set_token(caller->token);
+        held.set_mode(to);
+    } else if (const auto why = held.loss(); caller->error.code == errc::lost && why != errc{}) {
+        const auto told = held.loss_detail();
+        return {why, told.empty() ? caller->error.detail : told};
     }
-    return mine->error;
+    return caller->error;
 }
 
 bool session::acquires_together(const std::vector<std::string>& names) {
@@ -235,10 +236,10 @@ session::acquired_together session::acquire_together(const std::vector<core::cla
     return result;
 }
 
-void session::release_together(const std::vector<std::shared_ptr<hold>>& which, std::size_t from,
+void session::release_together(const std::vector<std::shared_ptr<hold>>& holds, std::size_t from,
                                std::size_t to, const std::shared_ptr<release_tally>& answers) noexcept {
     for (auto index = from; index < to; ++index) {
-        which[index]->set_given_back();
+        holds[index]->set_given_back();
     }
     if (forked()) {
         for (auto index = from; index < to; ++index) {
@@ -249,8 +250,8 @@ void session::release_together(const std::vector<std::shared_ptr<hold>>& which, 
     // No call waits for them, so all are sent at once, from this thread, and none is waited for.
     core_.step([&](core::lock_table& table, clock::time_point now) {
         for (auto index = from; index < to; ++index) {
-            callers_.holds().await_release(which[index]->number(), answers, index);
-            table.release_hold(which[index]->number(), {}, now);
+            callers_.holds().await_release(holds[index]->number(), answers, index);
+            table.release_hold(holds[index]->number(), {}, now);
         }
     });
 }

@@ -55,12 +55,12 @@ public:
         std::shared_ptr<hold> taken;
         failure error;
     };
-    [[nodiscard]] acquired acquire(const core::claim& what, const std::stop_token& stop);
-    release_outcome release(hold& which, std::chrono::milliseconds linger) noexcept;
+    [[nodiscard]] acquired acquire(const core::claim& request, const std::stop_token& stop);
+    release_outcome release(hold& held, std::chrono::milliseconds linger) noexcept;
     /// Nobody can release it any more: it is lost, and given back in the background.
-    void abandon(const hold& which) noexcept;
+    void abandon(const hold& held) noexcept;
     /// `errc::busy` when it cannot be had now.
-    [[nodiscard]] failure convert(hold& which, claim_mode to);
+    [[nodiscard]] failure convert(hold& held, claim_mode to);
 
     /// Whether the store can be asked for plain locks of these names in one request.
     [[nodiscard]] bool acquires_together(const std::vector<std::string>& names);
@@ -77,7 +77,7 @@ public:
                                                      const std::stop_token& stop);
     /// Starts the release of `which[from]` … `which[to − 1]`, which are this session's. The answers
     /// arrive in the tally, under the same indices.
-    void release_together(const std::vector<std::shared_ptr<hold>>& which, std::size_t from,
+    void release_together(const std::vector<std::shared_ptr<hold>>& held, std::size_t from,
                           std::size_t to, const std::shared_ptr<release_tally>& answers) noexcept;
 
     [[nodiscard]] std::vector<unreleased> shut_down(std::chrono::milliseconds timeout);
@@ -101,8 +101,8 @@ public:
     [[nodiscard]] std::uint64_t requests() const noexcept { return store_.requests(); }
 
 private:
-    void perform_own(call& mine, store_task& task) noexcept;
-    void wait(call& mine);
+    void perform_own(call& caller, store_task& task) noexcept;
+    void wait(call& caller);
     /// False when it has been done before.
     [[nodiscard]] bool begin_closing() noexcept;
     /// Returns by `deadline`. A thread that is still inside the engine then delays its end, not ours.

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <fstream>
 #include <map>
 #include <regex>
 #include <set>
@@ -68,7 +69,7 @@ TEST_F(exit_status, no_command_names_another_one) {
 
 TEST_F(exit_status, everything_in_the_table_happens) {
     const auto holder = hold("held");
-    const std::vector<std::pair<exit_code, words>> cases{
+    std::vector<std::pair<exit_code, words>> cases{
         {exit_code::success, {"list"}},
         {exit_code::usage, {"list", "--bogus"}},
         {exit_code::unavailable, {"list", "--store", "redis://127.0.0.1:1"}},
@@ -82,6 +83,10 @@ TEST_F(exit_status, everything_in_the_table_happens) {
         {exit_code::not_executable, {"run", "free", "--", "/etc/passwd"}},
         {exit_code::not_found, {"run", "free", "--", "/nonexistent/command"}},
     };
+    const auto damaged = file("damaged");
+    std::filesystem::create_directories(damaged);
+    std::ofstream{damaged / "locks.db"} << std::string(8192, 'x');
+    cases.emplace_back(exit_code::store_error, words{"list", "--store", "local:" + damaged.string()});
     std::set<int> seen{to_status(exit_code::internal)};  // by definition nobody knows how
     for (const auto& [code, arguments] : cases) {
         const auto ended = finish(arguments);

@@ -224,6 +224,29 @@ TEST_F(loss, is_the_first_thing_a_stopped_program_sees_when_it_goes_on) {
     EXPECT_FALSE(inspect("job").at("free").as_bool());
 }
 
+TEST_F(loss, of_a_command_that_had_ended_by_itself_is_not_called_a_kill) {
+    const auto running = start(run_script("job", {"--ttl", "1s"}, "echo ready; read line; exit 0"));
+    const auto reporting =
+        start(run_script("other", {"--ttl", "1s", "--json"}, "echo ready; read line; exit 0"));
+    for (const auto& each : {running.get(), reporting.get()}) {
+        each->wait_for_output("ready");
+        each->signal(SIGSTOP);
+        each->close_input();
+    }
+    for (const char* name : {"job", "other"}) {
+        ASSERT_EQ(finish(run_script(name, {}, "true"))->wait(), 0);
+    }
+    running->signal(SIGCONT);
+    reporting->signal(SIGCONT);
+    EXPECT_EQ(running->wait(), 76);
+    EXPECT_EQ(reporting->wait(), 76);
+    EXPECT_THAT(running->errors(), Not(HasSubstr("killed the command")));
+    EXPECT_THAT(running->errors(), HasSubstr("had ended by itself"));
+    const auto report = parse(reporting->last_error_line());
+    EXPECT_EQ(report.at("command").at("exit_code").as_int64(), 0);
+    EXPECT_THAT(std::string{report.at("message").as_string()}, HasSubstr("had ended by itself"));
+}
+
 TEST_F(loss, does_not_end_what_a_finished_command_left_in_the_background) {
     const auto running = finish(
         run_script("job", {}, "setsid sleep 60 > /dev/null 2>&1 & echo $! > $PIDS/left"), with_pids());

@@ -3,6 +3,7 @@
 #include <sqlite3.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -44,6 +45,19 @@ public:
         return local_store().substr(6) + "/" + name;
     }
     void use_local_store() const { static_cast<void>(finish({"run", "job", "--", "true"})); }
+    /// For root no file is closed: then a program of another user's looks at the store.
+    [[nodiscard]] std::string said_without_access_to(const std::string& path) const {
+        constexpr ::uid_t somebody = 12345;
+        program_options options;
+        ::chmod(path.c_str(), 0);
+        if (::geteuid() == 0) {
+            const std::filesystem::path directory = std::filesystem::path{path}.parent_path();
+            static_cast<void>(::chown(directory.c_str(), somebody, somebody));
+            static_cast<void>(::chown(directory.parent_path().c_str(), somebody, somebody));
+            options.prepare = [] { static_cast<void>(::setuid(somebody)); };
+        }
+        return said({"run", "job", "--", "true"}, std::move(options));
+    }
     [[nodiscard]] auto holder_of_lock(const std::string& name, const words& options = {}) const {
         return hold(name, options);
     }
@@ -842,6 +856,16 @@ const std::map<std::string, production>& productions() {
              on.use_local_store();
              std::ofstream{on.local_file("locks.db"), std::ios::trunc} << std::string(8192, 'x');
              return on.said({"run", "job", "--no-wait", "--", "true"});
+         }},
+        {"is not a file; delete it, or name another directory",
+         [](stage& on) {
+             std::filesystem::create_directories(on.local_file("locks.db"));
+             return on.said({"run", "job", "--", "true"});
+         }},
+        {"cannot be read and written (…); make it yours (…), or name another directory: …",
+         [](stage& on) {
+             on.use_local_store();
+             return on.said_without_access_to(on.local_file("locks.db"));
          }},
         {"is another program's database; name another directory, or move it away",
          [](stage& on) {

@@ -52,6 +52,14 @@ struct blocking_call {
          [](client& c, const limits& l) {
              return recursive_mutex{c, "x"}.lock_unless_stopped(l.stop);
          }},
+        {"recursive_mutex::acquire",
+         [](client& c, const limits& l) {
+             return recursive_mutex{c, "x"}.acquire_unless_stopped(l.stop).has_value();
+         }},
+        {"recursive_mutex::try_acquire_for",
+         [](client& c, const limits& l) {
+             return recursive_mutex{c, "x"}.try_acquire_for(l.time, l.stop).has_value();
+         }},
         {"shared_mutex::lock",
          [](client& c, const limits& l) {
              return shared_mutex{c, "x"}.lock_unless_stopped(l.stop);
@@ -161,6 +169,10 @@ struct blocking_call {
          [](client& c, const limits& l) {
              return recursive_mutex{c, "x"}.try_lock_for(l.time);
          }},
+        {"recursive_mutex::try_acquire_for",
+         [](client& c, const limits& l) {
+             return recursive_mutex{c, "x"}.try_acquire_for(l.time).has_value();
+         }},
         {"shared_mutex::try_lock_for",
          [](client& c, const limits& l) {
              return shared_mutex{c, "x"}.try_lock_for(l.time);
@@ -217,6 +229,10 @@ struct blocking_call {
         {"recursive_mutex::try_lock",
          [](client& c, const limits&) {
              return recursive_mutex{c, "x"}.try_lock();
+         }},
+        {"recursive_mutex::try_acquire",
+         [](client& c, const limits&) {
+             return recursive_mutex{c, "x"}.try_acquire().has_value();
          }},
         {"shared_mutex::try_lock",
          [](client& c, const limits&) {

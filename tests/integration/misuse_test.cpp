@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <thread>
 #include <type_traits>
@@ -272,6 +273,14 @@ TEST_F(misuse_test, a_hold_that_cannot_be_remembered_is_given_back) {
         },
         1);
     EXPECT_TRUE(all_becomes_free());
+}
+
+TEST_F(misuse_test, more_segments_than_there_is_memory_for_are_refused) {
+    const segment_store store{[](const segment&) { return std::uint64_t{}; },
+                              [](const segment&, std::uint64_t) {}};
+    const auto most = std::numeric_limits<std::size_t>::max();
+    EXPECT_EQ(error_of([&] { segmented_stock(client_, "stock", most, store); }),
+              errc::invalid_argument);
 }
 
 TEST_F(misuse_test, null_arguments_are_refused) {

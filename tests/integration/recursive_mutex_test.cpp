@@ -202,7 +202,128 @@ TEST_F(recursive_mutex_test, an_error_leaves_nothing_locked) {
     EXPECT_EQ(nested_.depth(), 0U);
 }
 
+TEST_F(recursive_mutex_test, a_lease_is_one_level_more_of_the_same_hold) {
+    nested_.lock();
+    const auto asked = requests();
+    auto held = nested_.acquire();
+    EXPECT_TRUE(held);
+    EXPECT_EQ(held.token(), nested_.token());
+    EXPECT_EQ(held.name(), "nested");
+    EXPECT_EQ(nested_.depth(), 2U);
+    EXPECT_EQ(held.release(), release_outcome::released);
+    EXPECT_FALSE(held);
+    EXPECT_EQ(held.release(), release_outcome::already_lost);
+    EXPECT_EQ(nested_.depth(), 1U);
+    nested_.unlock();
+    EXPECT_EQ(requests(), asked + 1);
+}
+
+TEST_F(recursive_mutex_test, every_way_to_acquire_enters_again) {
+    const auto outer = nested_.acquire();
+    const auto asked = requests();
+    {
+        const auto one = nested_.acquire();
+        const auto two = nested_.acquire_unless_stopped(std::stop_token{});
+        const auto three = nested_.try_acquire();
+        const auto four = nested_.try_acquire_for(1s);
+        const auto five = nested_.try_acquire_until(std::chrono::system_clock::now() + 1s);
+        ASSERT_TRUE(one && two && three && four && five);
+        EXPECT_EQ(five->token(), outer.token());
+        EXPECT_EQ(nested_.depth(), 6U);
+    }
+    EXPECT_EQ(nested_.depth(), 1U);
+    EXPECT_EQ(requests(), asked);
+}
+
+TEST_F(recursive_mutex_test, levels_end_in_any_order_and_the_last_gives_it_back) {
+    auto first = nested_.acquire();
+    nested_.lock();
+    auto third = nested_.acquire();
+    EXPECT_EQ(first.release(), release_outcome::released);
+    nested_.unlock();
+    EXPECT_FALSE(elsewhere_.try_lock());
+    EXPECT_TRUE(third);
+    EXPECT_EQ(third.release(), release_outcome::released);
+    EXPECT_TRUE(elsewhere_.try_lock());
+    elsewhere_.unlock();
+}
+
+TEST_F(recursive_mutex_test, a_lease_is_released_by_the_thread_that_it_was_moved_to) {
+    auto held = nested_.acquire();
+    in_background([lease = std::move(held)]() mutable { return lease.release(); }).get();
+    EXPECT_EQ(nested_.depth(), 0U);
+    EXPECT_TRUE(elsewhere_.try_lock());
+    elsewhere_.unlock();
+}
+
+TEST_F(recursive_mutex_test, a_thread_that_was_given_a_lease_is_not_inside) {
+    const auto held = nested_.acquire();
+    auto stranger = in_background([&] { return nested_.try_acquire().has_value(); });
+    EXPECT_FALSE(stranger.get());
+}
+
+TEST_F(recursive_mutex_test, a_lease_outlives_the_thread_that_acquired_it) {
+    auto held = in_background([&] {
+                    nested_.lock();  // ends with the thread
+                    return nested_.acquire();
+                }).get();
+    EXPECT_TRUE(held);
+    EXPECT_FALSE(elsewhere_.try_lock());
+    EXPECT_EQ(held.release(), release_outcome::released);
+    EXPECT_TRUE(becomes_free("nested"));
+}
+
+TEST_F(recursive_mutex_test, a_lease_outlives_the_object_that_acquired_it) {
+    std::optional<recursive_mutex> short_lived{std::in_place, client_, "nested"};
+    short_lived->lock();
+    auto held = short_lived->acquire();
+    short_lived.reset();
+    EXPECT_TRUE(held);
+    EXPECT_EQ(nested_.depth(), 1U);
+    held = {};
+    EXPECT_TRUE(becomes_free("nested"));
+}
+
+TEST_F(recursive_mutex_test, a_loss_reaches_all_levels) {
+    auto one = nested_.acquire();
+    auto two = nested_.acquire();
+    nested_.lock();
+    const auto told = nested_.lost();
+    revoke("nested");
+    EXPECT_TRUE(eventually([&] { return told.stop_requested(); }));
+    EXPECT_FALSE(one || two);
+    EXPECT_TRUE(one.lost().stop_requested() && two.lost().stop_requested());
+    EXPECT_EQ(error_of([&] { static_cast<void>(nested_.acquire()); }), errc::revoked);
+    EXPECT_EQ(one.release(), release_outcome::already_lost);
+    EXPECT_EQ(one.loss_reason(), errc::revoked);
+    EXPECT_EQ(one.token(), fencing_token{}) << "it is empty";
+    nested_.unlock();
+    EXPECT_EQ(two.release(), release_outcome::already_lost);
+    EXPECT_TRUE(nested_.acquire()) << "nothing is left of the lost hold";
+}
+
+TEST_F(recursive_mutex_test, release_after_counts_for_the_last_level) {
+    auto one = nested_.acquire();
+    auto two = nested_.acquire();
+    EXPECT_EQ(one.release_after(10s), release_outcome::released);
+    EXPECT_EQ(two.release_after(10s), release_outcome::released);
+    EXPECT_FALSE(elsewhere_.try_lock());
+}
+
+TEST_F(recursive_mutex_test, a_lease_that_is_busy_elsewhere_is_none) {
+    const std::scoped_lock other{elsewhere_};
+    EXPECT_FALSE(nested_.try_acquire());
+    EXPECT_FALSE(nested_.try_acquire_for(1ms));
+    EXPECT_EQ(nested_.depth(), 0U);
+}
+
 using recursive_mutex_death_test = recursive_mutex_test;
+
+TEST_F(recursive_mutex_death_test, unlocking_what_only_leases_hold_is_a_programming_error) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    const auto held = nested_.acquire();
+    EXPECT_DEATH(nested_.unlock(), "has not locked it");
+}
 
 TEST_F(recursive_mutex_death_test, unlocking_without_a_lock_is_a_programming_error) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");

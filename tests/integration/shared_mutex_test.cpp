@@ -219,9 +219,9 @@ TEST_F(shared_mutex_test, two_threads_do_not_convert_one_share_at_once) {
     reading.name = "catalogue";
     reading.mode = claim_mode::shared;
     reading.kind = lock_kind::shared_mutex;
-    reading.how.ttl = 10s;
-    reading.how.margin = 100ms;
-    reading.how.release_timeout = 2s;
+    reading.terms.ttl = 10s;
+    reading.terms.margin = 100ms;
+    reading.terms.release_timeout = 2s;
     auto& session = *detail::access::session_of(client_);
     const auto share = session.acquire(reading, {}).taken;
     ASSERT_TRUE(share);

@@ -2,6 +2,19 @@ from mutant import mutant
 
 MUTANTS = [
     mutant(
+        "src/runtime/recursion.cpp",
+        "std::erase_if(one.levels, [](lock_object level) { return level != of_a_lease; });",
+        "one.levels.clear();",
+        "A lease of a recursive_mutex outlives its thread.",
+        "holdfast_integration_tests "
+        "recursive_mutex_test.a_lease_outlives_the_thread_that_acquired_it"),
+    mutant(
+        "src/api/lease.cpp",
+        "left_ = hold_->loss() != errc{};",
+        "left_ = false;",
+        "A level of a lost recursive_mutex says why when it was released.",
+        "holdfast_integration_tests recursive_mutex_test.a_loss_reaches_all_levels"),
+    mutant(
         "src/api/lease.cpp",
         "source->stop_requested() || loss() == errc{}) {",
         "source->stop_requested() || source != nullptr) {",

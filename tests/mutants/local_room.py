@@ -103,6 +103,13 @@ MUTANTS = [
         "holdfast_engine_tests "
         "wake_map.more_waiters_than_there_is_room_for_are_still_woken"),
     mutant(
+        "engines/local/store_records.cpp",
+        "    raise_counter();\n",
+        "",
+        "Tokens rise also when the store has come to an older state.",
+        "holdfast_engine_tests "
+        "by/older_store.*"),
+    mutant(
         "engines/local/connection_pool.cpp",
         "lend_writer(deadline, true)",
         "lend_writer(deadline, false)",

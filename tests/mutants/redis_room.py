@@ -9,7 +9,7 @@ MUTANTS = [
         "holdfast_redis_tests "
         "redis_revocation.keeps_the_next_thread_of_the_process_from_being_handed_the_lock"),
     mutant(
-        "engines/redis/net/subscriber_attendance.cpp",
+        "engines/redis/net/subscriber.cpp",
         "const bool looks_late = looks_at_ > left_at_ + unread_for;",
         "const bool looks_late = looks_at_ == clock::time_point::max();",
         "What a server says is read within 5 ms of an attendant's leaving.",
@@ -23,24 +23,24 @@ MUTANTS = [
         "holdfast_redis_tests "
         "redis_fair_lock.a_grant_that_answers_an_older_question_is_not_believed"),
     mutant(
-        "engines/redis/engine_waiting.cpp",
-        "clock::time_point{clock::duration{told->question}}});",
-        "clock::now()});",
+        "engines/redis/waiting_line.hpp",
+        "clock::time_point{clock::duration{message.question}}};",
+        "clock::now()};",
         "A lease that another's release granted counts from the question.",
         "holdfast_redis_tests "
         "redis_giving.a_lease_that_was_given_is_trusted_no_longer_than_the_server_kee"
         "ps_it"),
     mutant(
         "src/core/acquisition.cpp",
-        "how.renewal == renewal_mode::automatic && how.replicas == replica_policy{};",
-        "how.renewal == renewal_mode::automatic;",
+        "its_terms.renewal == renewal_mode::automatic && its_terms.replicas == replica_policy{};",
+        "its_terms.renewal == renewal_mode::automatic;",
         "A lock that was given by another's release counts only when the replicas confirm it.",
         "holdfast_unit_tests "
         "lock_table_giving.a_lease_that_replicas_confirm_is_asked_for_once_more"),
     mutant(
         "src/core/acquisition.cpp",
-        "how.renewal == renewal_mode::automatic && how.replicas == replica_policy{};",
-        "how.replicas == replica_policy{};",
+        "its_terms.renewal == renewal_mode::automatic && its_terms.replicas == replica_policy{};",
+        "its_terms.replicas == replica_policy{};",
         "A lease that is not renewed begins its ttl when its owner asks once more.",
         "holdfast_unit_tests "
         "lock_table_giving.a_lease_that_is_not_renewed_is_asked_for_once_more"),
@@ -59,7 +59,7 @@ MUTANTS = [
         "holdfast_redis_tests redis_replica_policy.*"),
     mutant(
         "engines/redis/engine.cpp",
-        "            leaves_locks_ = true;\n"
+        "            card_->keep();\n"
         "        } else {\n"
         "            unsettled_",
         "        } else {\n"
@@ -67,9 +67,9 @@ MUTANTS = [
         "The card of a client stays while a lock of its may stay.",
         "holdfast_redis_tests redis_half_open.the_card_stays_when_a_release_had_no_answer"),
     mutant(
-        "engines/redis/engine.cpp",
-        "                card_due_.store(clock::time_point{});",
-        "                card_due_.store(clock::time_point::max());",
+        "engines/redis/card.cpp",
+        "                due_.store(clock::time_point{});",
+        "                due_.store(clock::time_point::max());",
         "A card that could not be written is written again.",
         "holdfast_redis_tests "
         "redis_refusals.a_card_that_could_not_be_given_an_end_is_written_again"),
@@ -87,62 +87,60 @@ MUTANTS = [
         "holdfast_redis_topology_tests "
         "redis_watches.who_looked_in_vain_is_told_when_notifications_flow"),
     mutant(
-        "engines/redis/net/connection_driver.cpp",
-        "end(pending, {sent ? errc::outcome_unknown : errc::store_unavailable, "
-        "why.detail}, after);",
-        "end(pending, {sent && false ? errc::outcome_unknown : "
-        "errc::store_unavailable, why.detail}, after);",
+        "engines/redis/net/connection.cpp",
+        "const auto code = sent ? errc::outcome_unknown : errc::store_unavailable;",
+        "const auto code = sent && false ? errc::outcome_unknown : errc::store_unavailable;",
         "What was sent on a connection that broke has an unknown outcome.",
         "holdfast_redis_net_tests "
         "connection.a_killed_server_ends_requests_at_once_and_a_new_one_is_found"),
     mutant(
-        "engines/redis/net/connection_driver.cpp",
-        "    if (how_far == link::reach::sent) {\n"
+        "engines/redis/net/link.cpp",
+        "    if (reached == pipeline::reach::sent) {\n"
         "        return {errc::outcome_unknown,",
-        "    if (how_far == link::reach::unsent) {\n"
+        "    if (reached == pipeline::reach::unsent) {\n"
         "        return {errc::outcome_unknown,",
         "A request that was sent and not answered in time has an unknown outcome.",
         "holdfast_redis_net_tests connection.a_late_reply_is_dropped_in_order"),
     mutant(
-        "engines/redis/net/connection_background.cpp",
-        "    end_waiting(why, after);\n"
+        "engines/redis/net/connection.cpp",
+        "    end_waiting(reason, after);\n"
         "    attempted_",
         "    static_cast<void>(after);\n"
         "    attempted_",
         "When a connection is refused, those who wait for it hear the reason at once.",
         "holdfast_redis_net_tests connection.*"),
     mutant(
-        "engines/redis/net/link.cpp",
-        "pending_.front().who == nullptr && pending_.front().hopeless_at <= now;",
-        "pending_.front().who == nullptr && pending_.front().hopeless_at > now + "
+        "engines/redis/net/pipeline.cpp",
+        "pending_.front().hopeless_at <= now;",
+        "pending_.front().hopeless_at > now + "
         "std::chrono::hours{9};",
         "A server that does not answer any more is given up.",
         "holdfast_redis_net_tests "
         "connection.a_server_that_hangs_for_good_is_given_up_and_found_again_when_it_"
         "wakes"),
     mutant(
-        "engines/redis/net/link.cpp",
+        "engines/redis/net/pipeline.cpp",
         "oldest.replies_left <= oldest.replies_wanted) {",
         "oldest.replies_left > 0) {",
         "The answers to what goes ahead of a command are not its answer.",
         "holdfast_redis_net_tests connection.what_was_asked_ahead_is_ignored"),
     mutant(
         "engines/redis/net/subscriber.cpp",
-        "    return !on.asked_at || now - *on.asked_at < believed_silence;",
-        "    return !on.asked_at || now >= *on.asked_at;",
+        "    return !current.asked_at || now - *current.asked_at < believed_silence;",
+        "    return !current.asked_at || now >= *current.asked_at;",
         "A silent subscription is given up and made anew.",
         "holdfast_redis_net_tests subscriber.a_server_that_hangs_is_noticed"),
     mutant(
         "engines/redis/net/subscriber.cpp",
-        "all.swap(on.untold);",
-        "on.untold.clear();",
+        "all.swap(current.untold);",
+        "current.untold.clear();",
         "What was read while somebody subscribed is told.",
         "holdfast_redis_net_tests "
         "attendance.nothing_is_lost_when_a_channel_is_added_while_nobody_reads"),
     mutant(
         "engines/redis/topology/sentinel.cpp",
-        "return at->over.load() ? connection::expected{} : what(out, server);",
-        "return at == nullptr ? connection::expected{} : what(out, server);",
+        "return at->over.load() ? connection::expected{} : encoder(out, server);",
+        "return at == nullptr ? connection::expected{} : encoder(out, server);",
         "Nothing is sent to a master that the sentinels have deposed.",
         "holdfast_redis_topology_tests "
         "redis_sentinel.a_hung_master_is_not_used_any_more_when_it_wakes_up"),
@@ -178,7 +176,7 @@ MUTANTS = [
         "What was sent to a server that left the cluster has an unknown outcome.",
         "holdfast_redis_topology_tests redis_cluster_failover.*"),
     mutant(
-        "engines/redis/topology/cluster_refresh.cpp",
+        "engines/redis/topology/cluster.cpp",
         "        most_replicas_[to] = replicas_seen(*before);\n",
         "        most_replicas_[to] = 0;\n",
         "A slot's new master needs as many confirmations as the old one.",
@@ -186,16 +184,16 @@ MUTANTS = [
         "redis_cluster_new_master.a_majority_is_counted_from_what_the_old_one_had"),
     mutant(
         "engines/redis/topology/cluster_channels.cpp",
-        "    if (what.at && map_.is_master(*what.at) && !deaf(*what.at)) {",
-        "    if (what.at && map_.is_master(*what.at)) {",
+        "    if (channel.server && map_.is_master(*channel.server) && !deaf(*channel.server)) {",
+        "    if (channel.server && map_.is_master(*channel.server)) {",
         "Channels leave a server that does not serve them.",
         "holdfast_redis_topology_tests "
         "redis_cluster_channels.a_classic_channel_leaves_a_server_that_does_not_answe"
         "r"),
     mutant(
         "engines/redis/topology/cluster_channels.cpp",
-        "        found->second.at.reset();\n"
-        "        want_refresh();\n"
+        "        found->second.server.reset();\n"
+        "        owner_.want_refresh();\n"
         "    }\n"
         "}",
         "    }\n"
@@ -280,7 +278,7 @@ MUTANTS = [
         "a_group_that_cannot_replace_its_master_is_warned_of_in_its_own_words"),
     mutant(
         "engines/redis/address_text.cpp",
-        "text += (first ? \"?prefix=\" : \"&prefix=\") + encoded(where.prefix);",
+        "text += (first ? \"?prefix=\" : \"&prefix=\") + encoded(store.prefix);",
         "text += first ? \"\" : encoded({});",
         "Two stores of one server do not look alike.",
         "holdfast_redis_net_tests "

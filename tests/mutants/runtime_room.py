@@ -3,15 +3,15 @@ from mutant import mutant
 MUTANTS = [
     mutant(
         "src/runtime/callers.cpp",
-        "got.jeopardy, got.longest, who->asked->kind,",
-        "got.jeopardy, clock::time_point::max(), who->asked->kind,",
+        "got.jeopardy, got.longest, caller->asked->kind,",
+        "got.jeopardy, clock::time_point::max(), caller->asked->kind,",
         "A hold that ends by max_hold says so even before the notifier does.",
         "holdfast_integration_tests "
         "loss_test.a_hold_that_ends_at_its_max_hold_never_gives_another_reason"),
     mutant(
         "src/runtime/session.cpp",
-        "which.set_token(mine->token);",
-        "static_cast<void>(which);",
+        "held.set_token(caller->token);",
+        "static_cast<void>(held);",
         "An upgrade has a token of its own.",
         "holdfast_integration_tests "
         "shared_mutex_test.the_only_reader_becomes_the_writer_with_a_larger_token"),
@@ -44,7 +44,7 @@ MUTANTS = [
         "holdfast_integration_tests loss_test.*"),
     mutant(
         "src/runtime/session.cpp",
-        "table.cancel(mine->number, errc::cancelled, now);",
+        "table.cancel(caller->number, errc::cancelled, now);",
         "table.on_time(now);",
         "A stop token ends the wait.",
         "holdfast_integration_tests "

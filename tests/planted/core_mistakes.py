@@ -19,10 +19,10 @@ TABLE = table("planted.hpp", "planted(bug::NAME)", [
         "deadline_from_receipt"),
     mistake(
         "src/core/renewal.cpp",
-        "            extend(what, sent_at, trusted_ttl(what.terms->ttl, reply.ttl));\n"
+        "            extend(held, sent_at, trusted_ttl(held.terms->ttl, reply.ttl));\n"
         "            if (suspected) {\n",
-        "            extend(what, planted(bug::deadline_from_receipt) ? now : sent_at,\n"
-        "                   trusted_ttl(what.terms->ttl, reply.ttl));\n"
+        "            extend(held, planted(bug::deadline_from_receipt) ? now : sent_at,\n"
+        "                   trusted_ttl(held.terms->ttl, reply.ttl));\n"
         "            if (suspected) {\n",
         "deadline_from_receipt"),
     mistake(
@@ -47,8 +47,8 @@ TABLE = table("planted.hpp", "planted(bug::NAME)", [
         "deadline_ignored"),
     mistake(
         "src/core/renewal.cpp",
-        "if (reply.result == outcome::renewed && now >= what.valid_until()) {",
-        "if (reply.result == outcome::renewed && now >= what.valid_until() &&\n"
+        "if (reply.result == outcome::renewed && now >= held.valid_until()) {",
+        "if (reply.result == outcome::renewed && now >= held.valid_until() &&\n"
         "        !planted(bug::deadline_ignored)) {",
         "deadline_ignored"),
     mistake(
@@ -77,9 +77,10 @@ TABLE = table("planted.hpp", "planted(bug::NAME)", [
         "gone_means_renewed"),
     mistake(
         "src/core/holds.cpp",
-        "    // Renewal stops before the release is sent, or a late renewal could be answered after it.\n"
+        "could be answered after it.\n"
         "    detach(hold);\n"
         "    forget(hold);\n",
+        "could be answered after it.\n"
         "    if (planted(bug::renewal_outlives_release)) {\n"
         "        hold.lost = true;\n"
         "        longest_.disarm(hold.longest);\n"
@@ -95,9 +96,9 @@ TABLE = table("planted.hpp", "planted(bug::NAME)", [
         "fixed_lease_extended"),
     mistake(
         "src/core/renewal.cpp",
-        "            if (!is_fixed(what)) {\n"
+        "            if (!is_fixed(held)) {\n"
         "                result = {event::kind::extended,",
-        "            if (!is_fixed(what) || planted(bug::fixed_lease_extended)) {\n"
+        "            if (!is_fixed(held) || planted(bug::fixed_lease_extended)) {\n"
         "                result = {event::kind::extended,",
         "fixed_lease_extended"),
 
@@ -132,22 +133,22 @@ TABLE = table("planted.hpp", "planted(bug::NAME)", [
     # Waiters that leave.
     mistake(
         "src/core/contests.cpp",
-        "    auto& where = who.where;\n"
-        "    auto* const contender = contest_for(who);\n",
+        "    auto& site = call.site;\n"
+        "    auto* const contender = contest_for(call);\n",
         "    if (planted(bug::cancelled_waiter_stays) && reason.code == errc::cancelled) {\n"
-        "        out_.add(finish_acquire{who.id, reason, {}, {}, {}});\n"
+        "        out_.add(finish_acquire{call.id, reason, {}, {}, {}});\n"
         "        return;\n"
         "    }\n"
-        "    auto& where = who.where;\n"
-        "    auto* const contender = contest_for(who);\n",
+        "    auto& site = call.site;\n"
+        "    auto* const contender = contest_for(call);\n",
         "cancelled_waiter_stays"),
     mistake(
         "src/core/contests.cpp",
-        "    if (!serves_front(who)) {\n"
-        "        clean_up(who.machine, now);\n",
-        "    if (!serves_front(who)) {\n"
+        "    if (!serves_front(contender)) {\n"
+        "        clean_up(contender.machine, now);\n",
+        "    if (!serves_front(contender)) {\n"
         "        if (!planted(bug::abandoned_grant_kept)) {\n"
-        "            clean_up(who.machine, now);\n"
+        "            clean_up(contender.machine, now);\n"
         "        }\n",
         "abandoned_grant_kept"),
     mistake(
@@ -177,18 +178,18 @@ TABLE = table("planted.hpp", "planted(bug::NAME)", [
         "grant_lets_nobody_ask"),
     mistake(
         "src/core/contests.cpp",
-        "if (trouble.code == errc::outcome_unknown && who != asker) {",
-        "if (trouble.code == errc::outcome_unknown && who != asker &&\n"
+        "if (trouble.code == errc::outcome_unknown && id != asker) {",
+        "if (trouble.code == errc::outcome_unknown && id != asker &&\n"
         "        !planted(bug::doubt_for_everybody)) {",
         "doubt_for_everybody"),
     mistake(
         "src/core/contests.cpp",
-        "    timers_.disarm(who.wake);\n"
+        "    timers_.disarm(contender.wake);\n"
         "    const auto id = out_.next_id();\n",
-        "    if (planted(bug::resend_with_new_owner) && who.machine.may_be_granted()) {\n"
-        "        who.machine.restart(out_.next_owner());\n"
+        "    if (planted(bug::resend_with_new_owner) && contender.machine.may_be_granted()) {\n"
+        "        contender.machine.restart(out_.next_owner());\n"
         "    }\n"
-        "    timers_.disarm(who.wake);\n"
+        "    timers_.disarm(contender.wake);\n"
         "    const auto id = out_.next_id();\n",
         "resend_with_new_owner"),
     mistake(
@@ -225,13 +226,13 @@ TABLE = table("planted.hpp", "planted(bug::NAME)", [
     # Quorum.
     mistake(
         "src/core/quorum.cpp",
-        "needed_{majority_of(how_.members.size())}",
-        "needed_{majority_of(how_.members.size()) - (planted(bug::quorum_of_half) ? 1 : 0)}",
+        "needed_{majority_of(settings_.members.size())}",
+        "needed_{majority_of(settings_.members.size()) - (planted(bug::quorum_of_half) ? 1 : 0)}",
         "quorum_of_half"),
     mistake(
         "src/core/quorum.cpp",
-        "(who.token >= wanted || !how_.tokens_agree)",
-        "(who.token >= wanted || !how_.tokens_agree || planted(bug::quorum_tokens_not_shared))",
+        "(ballot.token >= wanted || !settings_.tokens_agree)",
+        "(ballot.token >= wanted || !settings_.tokens_agree || planted(bug::quorum_tokens_not_shared))",
         "quorum_tokens_not_shared"),
     mistake(
         "src/core/quorum.cpp",
@@ -257,19 +258,19 @@ TABLE = table("planted.hpp", "planted(bug::NAME)", [
         "joint_unsorted"),
     mistake(
         "src/core/joint_acquisition.cpp",
-        "    asked_ = which;\n",
-        "    asked_ = which;\n"
+        "    asked_ = indices;\n",
+        "    asked_ = indices;\n"
         "    if (planted(bug::joint_rollback_forgets_one)) {\n"
-        "        which.pop_back();\n"
+        "        indices.pop_back();\n"
         "    }\n",
         "joint_rollback_forgets_one"),
     mistake(
         "src/core/joint_acquisition.cpp",
-        "    return {move::kind::give_back, std::move(which), {}};\n",
+        "    return {move::kind::give_back, std::move(indices), {}};\n",
         "    if (planted(bug::joint_rollback_cancelled) && cancelled_) {\n"
-        "        which.clear();\n"
+        "        indices.clear();\n"
         "    }\n"
-        "    return {move::kind::give_back, std::move(which), {}};\n",
+        "    return {move::kind::give_back, std::move(indices), {}};\n",
         "joint_rollback_cancelled"),
     mistake(
         "src/core/joint_question.cpp",

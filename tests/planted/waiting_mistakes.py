@@ -84,24 +84,24 @@ TABLE = table("checker.hpp", 'model::planted("NAME")', [
 
     # Connections to Redis.
     mistake(
-        "engines/redis/net/connection.cpp",
-        "        link_->reading = link::reader::background;\n"
-        "        wake_background();\n",
-        "        link_->reading = link::reader::background;\n"
-        '        if (!model::planted("the background is not told to read")) {\n'
-        "            wake_background();\n"
-        "        }\n",
+        "engines/redis/net/link.cpp",
+        "    reading_ = reader::background;\n"
+        "    owner_.wake_background();\n",
+        "    reading_ = reader::background;\n"
+        '    if (!model::planted("the background is not told to read")) {\n'
+        "        owner_.wake_background();\n"
+        "    }\n",
         "the background is not told to read"),
     mistake(
-        "engines/redis/net/connection_driver.cpp",
-        "    if (request* const next = link_->next_reader(); next != nullptr) {\n",
+        "engines/redis/net/link.cpp",
+        "    if (request* const next = requests_.next_reader(); next != nullptr) {\n",
         '    if (model::planted("nobody reads on")) {\n'
         "        return;\n"
         "    }\n"
-        "    if (request* const next = link_->next_reader(); next != nullptr) {\n",
+        "    if (request* const next = requests_.next_reader(); next != nullptr) {\n",
         "nobody reads on"),
     mistake(
-        "engines/redis/net/subscriber_attendance.cpp",
+        "engines/redis/net/subscriber.cpp",
         "if (urgent || looks_late) {",
         'if ((urgent || looks_late) && !model::planted("an attendant leaves in silence")) {',
         "an attendant leaves in silence"),

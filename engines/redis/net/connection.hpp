@@ -34,23 +34,23 @@ struct server_facts {
 
 /// The one connection through which all threads send commands to a server.
 ///
-/// Self-batching: a caller that may block and finds nobody driving writes and reads by itself, without
-/// a thread switch; those who come meanwhile are batched behind it and sleep until their answer is
-/// there, or until it is their turn to drive. A thread in the background drives for those who must not
-/// block, connects, and reconnects with growing, jittered pauses.
+/// Self-batching: a caller that may block writes and reads by itself if no other thread does, without a
+/// thread switch. Requests that come meanwhile are batched. Their callers sleep until their answer is
+/// there, or until it is their turn to read. A background thread reads for callers that must not block,
+/// connects, and reconnects with growing, jittered pauses.
 ///
 ///     idle ──▶ connecting ──▶ ready ──▶ (connection lost) ──▶ pausing ──▶ connecting
 ///
-/// While connecting, requests wait (up to a bound, and to their deadlines); while pausing they are
-/// refused at once with what went wrong last.
+/// While connecting, requests wait: up to a limit, and to their deadlines. While pausing, they are
+/// refused at once with the last error.
 ///
-/// Every request ends by its deadline. One that was written and not answered in time ends with
-/// `errc::outcome_unknown`; its late answer is dropped, in order, and never taken for another's. One
-/// that was not written ends with `errc::store_unavailable`. A connection whose oldest answer is
-/// overdue for as long again as was allowed for it (at least 1 s, at most 5 s) counts as lost. When the
-/// connection is lost, requests that were written (even in part) end with `outcome_unknown`. They have
-/// taken effect before anything that is sent over the next connection does, or never will: the server
-/// is made to close the old one first, if the user may do that.
+/// Every request ends by its deadline. A request that was written and not answered in time ends with
+/// `errc::outcome_unknown`; its late answer is dropped, and never taken for another request's. A
+/// request that was not written ends with `errc::store_unavailable`. The connection counts as lost when
+/// its oldest answer is overdue for as long as the request was given (at least 1 s, at most 5 s).
+/// Requests that were written on a lost connection, even in part, end with `outcome_unknown`. They take
+/// effect before everything that is sent over the next connection, or never: the server is made to
+/// close the old connection first, if the user may do that.
 ///
 /// Thread safety: all functions may be called from any thread. Completions run exactly once, with no
 /// lock held, and must not throw; from inside one (or an event) every `send` counts as one that must
@@ -63,40 +63,39 @@ public:
         std::vector<value> replies;
         failure error;
     };
-    /// How many replies commands have.
+    /// How many replies the commands of a request have.
     struct expected {
         std::size_t wanted{};
-        /// So many come before those, and are nobody's business.
+        /// How many come before those, and are ignored.
         std::size_t ignored{};
     };
-    /// Appends one or more commands to what is sent together, and says how many replies they have.
-    /// Called once, when the connection is ready to send them, with a lock held: it must be quick and
-    /// call nobody.
+    /// Appends one or more commands to `out`, and says how many replies they have. Called once, when
+    /// the connection is ready to send them, with a lock held: it must be quick and call nothing else.
     using encode = std::function<expected(std::string& out, const server_facts& server)>;
     using done = std::function<void(result)>;
 
     struct events {
-        /// After every successful handshake, before any request is sent; its commands' replies (one
-        /// each for `greeting`) are passed in. A failure closes the connection and counts as a failed
-        /// attempt. May be empty.
+        /// Called after every successful handshake, before any request is sent, with one reply for each
+        /// command of the greeting. A failure closes the connection and counts as a failed attempt. May
+        /// be empty.
         std::function<failure(const std::vector<value>& replies)> check_greeting;
         /// The connection was lost or could not be made. May be empty.
-        std::function<void(const failure& why)> lost;
+        std::function<void(const failure& reason)> lost;
     };
 
     /// `greeting`: commands sent after AUTH, SELECT and TIME on every new connection.
-    connection(node_address where, connection_settings how,
+    connection(node_address where, connection_settings settings,
                std::vector<std::vector<std::string>> greeting, events told);
     connection(const connection&) = delete;
     connection& operator=(const connection&) = delete;
     ~connection();
 
-    /// Connects now, if it is not connected, and says what came of it. For opening a client.
+    /// Connects now, if it is not connected. Nothing, or the reason of the failure.
     [[nodiscard]] failure connect(clock::time_point deadline);
     /// With `caller::may_block` it returns when `finished` has run.
-    void send(encode what, call how, done finished);
+    void send(encode encoder, call terms, done finished);
     /// Drops the connection as if it had broken, and connects anew at once when needed.
-    void reset(const failure& why);
+    void reset(const failure& reason);
 
     [[nodiscard]] const node_address& where() const noexcept;
     /// Commands sent, for tests and benchmarks.

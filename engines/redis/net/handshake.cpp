@@ -38,9 +38,9 @@ struct dialogue {
     }
 };
 
-void write_dialogue(dialogue& into, const connection_settings& how, const peer_name& predecessor,
+void write_dialogue(dialogue& into, const connection_settings& settings, const peer_name& predecessor,
                     const commands& greeting) {
-    const credentials& login = how.login;
+    const credentials& login = settings.login;
     if (!login.user.empty()) {
         into.login = into.add({"AUTH", login.user, login.password});
     } else if (!login.password.empty()) {
@@ -49,8 +49,8 @@ void write_dialogue(dialogue& into, const connection_settings& how, const peer_n
     if (!predecessor.id.empty()) {
         into.add({"CLIENT", "KILL", "ID", predecessor.id, "ADDR", predecessor.address});
     }
-    if (how.database != 0) {
-        into.select = into.add({"SELECT", std::to_string(how.database)});
+    if (settings.database != 0) {
+        into.select = into.add({"SELECT", std::to_string(settings.database)});
     }
     into.time = into.add({"TIME"});
     into.add({"CLIENT", "SETNAME", "holdfast"});
@@ -64,11 +64,11 @@ void write_dialogue(dialogue& into, const connection_settings& how, const peer_n
 }
 
 /// A server that hangs up before it has answered usually expects something else of us.
-std::string guess(const connection_settings& how) {
-    if (!how.tls) {
+std::string guess(const connection_settings& settings) {
+    if (!settings.tls) {
         return "; is the server up, and is this its port?";
     }
-    if (how.tls->certificate_file.empty()) {
+    if (settings.tls->certificate_file.empty()) {
         return "; is the server up? If it demands a client certificate, give cert=FILE&key=FILE";
     }
     return {};
@@ -107,8 +107,8 @@ failure read_all(net::stream& from, reply_reader& reader, std::size_t count, std
             continue;
         }
         const std::string_view words{buffer.data(), result.bytes};
-        if (const failure why = std::exchange(first, false) ? foreign_protocol(words) : failure{}) {
-            return {why.code, name + ": " + why.detail};
+        if (const failure reason = std::exchange(first, false) ? foreign_protocol(words) : failure{}) {
+            return {reason.code, name + ": " + reason.detail};
         }
         reader.feed(words);
         value answer;
@@ -187,10 +187,10 @@ bool says_sentinel(const value& role) {
 }
 
 /// Every Redis server knows TIME. A sentinel, or what merely speaks the same protocol, does not.
-failure unfit(const dialogue& sent, const std::vector<value>& answers, const node_address& where,
-              const connection_settings& how) {
+failure unfit(const dialogue& sent, const std::vector<value>& answers, const node_address& server,
+              const connection_settings& settings) {
     const std::string instead =
-        std::string{how.tls ? "rediss" : "redis"} + "+sentinel://" + where.text() + "/SERVICE";
+        std::string{settings.tls ? "rediss" : "redis"} + "+sentinel://" + server.text() + "/SERVICE";
     for (std::size_t place = sent.greeting; place < answers.size(); ++place) {
         if (says_sentinel(answers[place])) {
             return {errc::bad_configuration, "this is a sentinel, not a server; use " + instead};
@@ -255,19 +255,19 @@ failure turned_away(const dialogue& sent, const std::vector<value>& answers) {
 }
 
 /// The first answer that is in the way, if any.
-failure judge(const dialogue& sent, const std::vector<value>& answers, const node_address& where,
-              const connection_settings& how) {
-    if (failure why = turned_away(sent, answers)) {
-        return why;
+failure judge(const dialogue& sent, const std::vector<value>& answers, const node_address& server,
+              const connection_settings& settings) {
+    if (failure reason = turned_away(sent, answers)) {
+        return reason;
     }
-    if (failure why = unfit(sent, answers, where, how)) {
-        return why;
+    if (failure reason = unfit(sent, answers, server, settings)) {
+        return reason;
     }
     if (sent.login < answers.size() && answers[sent.login].is_error()) {
         return refusal(sent, answers, sent.login);
     }
     if (sent.select < answers.size() && answers[sent.select].error_code() == "ERR") {
-        return {errc::bad_configuration, "database " + std::to_string(how.database) +
+        return {errc::bad_configuration, "database " + std::to_string(settings.database) +
                                              " cannot be used: " + quote(answers[sent.select])};
     }
     for (const std::size_t place : {sent.select, sent.time}) {
@@ -288,18 +288,18 @@ failure judge(const dialogue& sent, const std::vector<value>& answers, const nod
 
 }  // namespace
 
-introduction introduce(net::stream& to, reply_reader& reader, const node_address& where,
+introduction introduce(net::stream& to, reply_reader& reader, const node_address& server,
                        const connection_settings& settings, const peer_name& predecessor,
                        const commands& greeting, clock::time_point deadline, const net::waiting& wait) {
-    const std::string name = where.text();
-    connection_settings how = settings;
-    how.login = up_to_date(settings.login);
+    const std::string name = server.text();
+    connection_settings current = settings;
+    current.login = up_to_date(settings.login);
     dialogue sent;
-    write_dialogue(sent, how, predecessor, greeting);
+    write_dialogue(sent, current, predecessor, greeting);
     introduction result;
     std::vector<value> answers;
     // A server that has answered before needs no guess at what it is.
-    const bool guessing = !how.tls && predecessor.id.empty();
+    const bool guessing = !current.tls && predecessor.id.empty();
     const auto for_guess = std::min<clock::duration>(200ms, (deadline - clock::now()) / 4);
     const auto until = guessing ? deadline - for_guess : deadline;
     failure lost = write_all(to, sent.out.text, until, wait, name);
@@ -307,18 +307,18 @@ introduction introduce(net::stream& to, reply_reader& reader, const node_address
     if (failure unread = read_all(to, reader, sent.count, answers, until, wait, name)) {
         lost = std::move(unread);
     }
-    if (failure refused = judge(sent, answers, where, how)) {
+    if (failure refused = judge(sent, answers, server, current)) {
         result.error = {refused.code, name + ": " + refused.detail};
         return result;
     }
     if (lost) {
         const bool no_word = lost.code == errc::store_unavailable && answers.empty();
-        if (no_word && guessing && net::stream::answers_tls(where, deadline, wait)) {
+        if (no_word && guessing && net::stream::answers_tls(server, deadline, wait)) {
             result.error = {expects_tls().code, name + ": " + expects_tls().detail};
             return result;
         }
         if (no_word && clock::now() < until) {
-            lost.detail += guess(how);
+            lost.detail += guess(current);
         }
         result.error = std::move(lost);
         return result;

@@ -38,7 +38,7 @@ struct introduction {
 /// `predecessor` is the connection that this one replaces. The server closes it first: requests that
 /// are still on their way there take effect before everything that is sent here, or never. A user who
 /// may not do that does without.
-[[nodiscard]] introduction introduce(net::stream& to, reply_reader& reader, const node_address& where,
+[[nodiscard]] introduction introduce(net::stream& to, reply_reader& reader, const node_address& server,
                                      const connection_settings& settings, const peer_name& predecessor,
                                      const commands& greeting, clock::time_point deadline,
                                      const net::waiting& wait);

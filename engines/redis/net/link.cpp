@@ -1,78 +1,115 @@
 #include <algorithm>
+#include <common/gathering.hpp>
 #include <redis/net/link.hpp>
+#include <span>
 #include <utility>
 
 namespace holdfast::engines::redis {
 
-link::link(std::unique_ptr<net::stream> connected, std::unique_ptr<reply_reader> answers,
-           server_facts facts)
-    : socket_{std::move(connected)}, answers_{std::move(answers)}, facts_{facts} {}
+using status = net::io_result::status;
 
-bool link::append(request& added) {
-    const std::size_t before = collected_.size();
-    const auto [wanted, ignored] = added.encode(collected_, facts_);
-    if (wanted == 0) {
-        collected_.resize(before);
-        return false;
+/// The answers that a thread reads which has asked several servers.
+class link::unread_answers final : public unread {
+public:
+    explicit unread_answers(std::shared_ptr<link> source)
+        : owner_{source->owner_.shared_from_this()}, source_{std::move(source)} {}
+    unread_answers(const unread_answers&) = delete;
+    unread_answers& operator=(const unread_answers&) = delete;
+    ~unread_answers() override { leave(true); }
+
+    [[nodiscard]] int descriptor() const noexcept override { return source_->socket().socket(); }
+    [[nodiscard]] bool fetch() override {
+        if (!source_->fetch()) {
+            source_.reset();
+        }
+        return source_ != nullptr;
     }
-    added.outcome.replies.reserve(wanted);
-    added.first_collected = before == 0;
-    pending_.push_back({.who = &added,
-                        .replies_left = wanted + ignored,
-                        .replies_wanted = wanted,
-                        .begins = taken_ + before,
-                        .size = collected_.size() - before});
-    ++collected_requests_;
-    commands_ += wanted + ignored;
-    return true;
-}
+    void put_off() override { leave(false); }
 
-bool link::due(clock::time_point now) const noexcept {
-    return !collected_.empty() &&
-           (under_way() <= collected_requests_ || now - last_write_ >= longest_collection);
+private:
+    void leave(bool at_once) {
+        if (source_) {
+            source_->end_fetching(at_once);
+            source_.reset();
+        }
+    }
+
+    const std::shared_ptr<keeper> owner_;
+    /// Null when another thread may be the reader.
+    std::shared_ptr<link> source_;
+};
+
+link::link(std::unique_ptr<net::stream> connected, std::unique_ptr<reply_reader> answers,
+           server_facts facts, std::string name, keeper& owner, threading::mutex& mutex)
+    : name_{std::move(name)},
+      owner_{owner},
+      mutex_{mutex},
+      socket_{std::move(connected)},
+      answers_{std::move(answers)},
+      requests_{facts} {}
+
+void link::write(guard& lock, clock::time_point now, aftermath& after) {
+    if (writing_ || !requests_.due(now)) {
+        return;
+    }
+    writing_ = true;
+    take_for_writing(now);
+    write_on(lock, after);
 }
 
 void link::take_for_writing(clock::time_point now) {
-    in_writing_.clear();
+    requests_.take_for_writing(in_writing_, now);
     written_ = 0;
-    in_writing_.swap(collected_);
-    taken_ += in_writing_.size();
-    collected_requests_ = 0;
-    last_write_ = now;
+}
+
+void link::write_on(guard& lock, aftermath& after) {
+    const auto alive = shared_from_this();
+    for (;;) {
+        lock.unlock();
+        const net::io_result result = write_taken();
+        lock.lock();
+        if (closed_) {
+            return;
+        }
+        if (result.lost()) {
+            requests_.not_sent(in_writing_.size() - written_);
+            owner_.drop(result.error, after);
+            return;
+        }
+        stuck_ = result.outcome == status::again;
+        if (stuck_) {
+            owner_.wake_background();
+            return;
+        }
+        // What came meanwhile goes along only if too little is under way, so that no caller is kept
+        // busy with others' requests.
+        if (!requests_.due(requests_.last_write())) {
+            writing_ = false;
+            return;
+        }
+        take_for_writing(requests_.last_write());
+    }
 }
 
 net::io_result link::write_taken() {
     net::io_result result;
-    while (written_ < in_writing_.size() && result.outcome == net::io_result::status::done) {
+    while (written_ < in_writing_.size() && result.outcome == status::done) {
         result = socket_->write_now(std::span{in_writing_}.subspan(written_));
         written_ += result.bytes;
     }
     return result;
 }
 
-void link::not_written() noexcept {
-    taken_ -= in_writing_.size() - written_;
-}
-
-bool link::unsent(const request& asked) const noexcept {
-    for (auto each = pending_.rbegin(); each != pending_.rend() && each->begins >= taken_; ++each) {
-        if (each->who == &asked) {
-            return true;
-        }
-    }
-    return false;
-}
-
 net::io_result link::read(clock::time_point until, clock::time_point now) {
-    return absorb(socket_->read_some(buffer_, until, now));
+    return take_apart(socket_->read_some(buffer_, until, now));
 }
 
 net::io_result link::read_now() {
-    return absorb(socket_->read_now(buffer_));
+    return take_apart(socket_->read_now(buffer_));
 }
 
-net::io_result link::absorb(net::io_result result) {
-    if (result.outcome != net::io_result::status::done) {
+net::io_result link::take_apart(net::io_result result) {
+    if (result.outcome != status::done) {
         return result;
     }
     answers_->feed({buffer_.data(), result.bytes});
@@ -82,112 +119,214 @@ net::io_result link::absorb(net::io_result result) {
     }
     arrived_.pop_back();
     if (progress == reply_reader::progress::broken) {
-        result.outcome = net::io_result::status::failed;
+        result.outcome = status::failed;
         result.error = {errc::store_unavailable,
                         "the server's answer makes no sense: " + answers_->problem()};
     }
     return result;
 }
 
-failure link::accept_answers(const std::function<void(request&)>& ended) {
-    failure surplus;
-    for (value& answer : arrived_) {
-        if (pending_.empty()) {
-            surplus = {errc::store_unavailable, "the server said something that nobody had asked"};
-            break;
+void link::accept(guard& lock, net::io_result result, aftermath& after) {
+    failure broken;
+    if (result.outcome == status::again) {
+        if (requests_.hopeless(clock::now())) {
+            broken = {errc::store_unavailable, name_ + ": the server does not answer any more"};
         }
-        record& oldest = pending_.front();
-        if (oldest.who != nullptr && oldest.replies_left <= oldest.replies_wanted) {
-            oldest.who->outcome.replies.push_back(std::move(answer));
-        }
-        if (--oldest.replies_left > 0) {
-            continue;
-        }
-        request* const who = oldest.who;
-        pending_.pop_front();
-        if (who != nullptr) {
-            ended(*who);
-        }
+    } else {
+        broken =
+            requests_.accept(arrived_, [&](request& answered) { owner_.end(answered, {}, after); });
     }
-    arrived_.clear();
-    return surplus;
+    if (result.lost()) {
+        broken = std::move(result.error);
+    }
+    if (broken) {
+        owner_.drop(broken, after);
+    } else if (requests_.collected()) {
+        write(lock, clock::now(), after);
+    }
 }
 
-link::reach link::abandon(const request& late) {
-    for (record& each : pending_) {
-        if (each.who != &late) {
-            continue;
-        }
-        if (each.begins >= taken_) {
-            drop_unsent([&](const record& one) { return one.who == &late; });
-            return reach::unsent;
-        }
-        each.hopeless_at = late.hopeless_at();
-        each.who = nullptr;
-        return reach::sent;
+void link::let_caller_read(request& asked) noexcept {
+    if (reading_ == reader::none && !requests_.idle() && asked.told() == request::turn::none) {
+        reading_ = reader::caller;
+        static_cast<void>(asked.tell(request::turn::leads));
     }
-    return reach::unsent;
 }
 
-void link::abandon_all(const std::function<bool(const request&)>& is_late,
-                       const std::function<void(request&, reach)>& ended) {
-    std::vector<request*> not_sent;
-    drop_unsent([&](const record& one) {
-        const bool unwanted = is_late(*one.who);
-        if (unwanted) {
-            not_sent.push_back(one.who);
+void link::let_others_read() {
+    if (reading_ == reader::none && !requests_.idle() && !let_gatherer_read()) {
+        let_background_read();
+    }
+}
+
+void link::let_background_read() {
+    reading_ = reader::background;
+    owner_.wake_background();
+}
+
+void link::read_as_caller(guard& lock, request& own, clock::time_point now, aftermath& after) {
+    const auto alive = shared_from_this();
+    while (own.told() == request::turn::leads) {
+        lock.unlock();
+        owner_.settle(after);
+        net::io_result result = read(own.deadline, now);
+        lock.lock();
+        if (closed_) {
+            return;
         }
-        return unwanted;
+        accept(lock, std::move(result), after);
+        if (own.told() == request::turn::leads) {
+            now = clock::now();
+            if (now >= own.deadline) {
+                expire(own, after);
+            }
+        }
+    }
+    if (!closed_) {
+        pass_on(after);
+    }
+}
+
+bool link::read_as_background(guard& lock, aftermath& after) {
+    if (reading_ != reader::background) {
+        return false;
+    }
+    const auto alive = shared_from_this();
+    lock.unlock();
+    net::io_result result = read_now();
+    lock.lock();
+    if (closed_) {
+        return true;
+    }
+    const bool nothing = result.outcome == status::again;
+    accept(lock, std::move(result), after);
+    if (!closed_ && !nothing) {
+        pass_on(after);
+    }
+    return closed_ || !nothing;
+}
+
+void link::pass_on(aftermath& after) {
+    if (requests_.idle()) {
+        reading_ = reader::none;
+        return;
+    }
+    if (request* const next = requests_.next_reader(); next != nullptr) {
+        reading_ = reader::caller;
+        if (next->tell(request::turn::leads)) {
+            // First, so that answers are read while the others wake up.
+            after.to_wake.insert(after.to_wake.begin(), &next->spot);
+        }
+        return;
+    }
+    let_background_read();
+}
+
+bool link::let_gatherer_read() {
+    auto* const here = gathering::here();
+    if (here == nullptr) {
+        return false;
+    }
+    reading_ = reader::gatherer;
+    here->add(std::make_unique<unread_answers>(shared_from_this()));
+    return true;
+}
+
+/// False: nothing is left to fetch. Another thread may be the reader then.
+bool link::fetch() {
+    aftermath after;
+    // Until nothing comes: bytes that TLS has already taken from the socket do not show there.
+    for (bool came = true; came;) {
+        net::io_result result = read_now();
+        came = result.outcome != status::again;
+        guard lock{mutex_};
+        if (!closed_) {
+            accept(lock, std::move(result), after);
+        }
+        const bool over = closed_ || requests_.idle();
+        if (!closed_ && over) {
+            reading_ = reader::none;
+        }
+        lock.unlock();
+        owner_.settle(after);
+        if (over) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void link::end_fetching(bool at_once) {
+    aftermath after;
+    guard lock{mutex_};
+    if (closed_) {
+        return;
+    }
+    if (at_once || requests_.collected() || requests_.next_reader() != nullptr) {
+        pass_on(after);
+    } else {
+        reading_ = reader::none;
+        put_off_at_ = clock::now();
+        if (next_look_ == clock::time_point::max()) {
+            next_look_ = put_off_at_ + put_off_for;
+            owner_.wake_background();
+        }
+    }
+    lock.unlock();
+    owner_.settle(after);
+}
+
+/// Looks on as long as threads come and put off: waking the background each time would cost more than
+/// the reading.
+bool link::take_over_reading(clock::time_point next_expiry) {
+    if (next_look_ == clock::time_point::max()) {
+        return false;
+    }
+    const auto now = clock::now();
+    if (reading_ == reader::none && !requests_.idle()) {
+        next_look_ = put_off_at_ + put_off_for;
+        if (now < next_look_ && now < next_expiry) {
+            return false;
+        }
+        reading_ = reader::background;
+        next_look_ = clock::time_point::max();
+        return true;
+    }
+    const bool still_used = std::exchange(seen_put_off_at_, put_off_at_) != put_off_at_;
+    next_look_ = still_used ? now + put_off_for : clock::time_point::max();
+    return false;
+}
+
+failure link::unanswered(pipeline::reach reached) const {
+    if (reached == pipeline::reach::sent) {
+        return {errc::outcome_unknown, name_ + ": no answer in time"};
+    }
+    return {errc::store_unavailable, name_ + ": the request could not be sent in time"};
+}
+
+void link::expire(request& late, aftermath& after) {
+    owner_.end(late, unanswered(requests_.abandon(late)), after);
+}
+
+clock::time_point link::expire_all(clock::time_point now, aftermath& after) {
+    requests_.abandon_all(
+        [now](const request& each) { return each.overdue(now); },
+        [&](request& late, pipeline::reach reached) { owner_.end(late, unanswered(reached), after); });
+    auto next = clock::time_point::max();
+    requests_.each([&](const request& each, pipeline::reach) {
+        if (each.from == caller::must_not_block) {
+            next = std::min(next, each.deadline);
+        }
     });
-    for (record& each : pending_) {
-        if (each.who != nullptr && is_late(*each.who)) {
-            each.hopeless_at = each.who->hopeless_at();
-            ended(*std::exchange(each.who, nullptr), reach::sent);
-        }
-    }
-    for (request* const each : not_sent) {
-        ended(*each, reach::unsent);
-    }
+    return next;
 }
 
-void link::drop_unsent(const std::function<bool(const record&)>& unwanted) {
-    const auto first = std::partition_point(pending_.begin(), pending_.end(),
-                                            [&](const record& each) { return each.begins < taken_; });
-    std::string kept;
-    auto place = first;
-    for (auto each = first; each != pending_.end(); ++each) {
-        if (unwanted(*each)) {
-            commands_ -= each->replies_left;
-            continue;
-        }
-        const std::size_t begins = each->begins - taken_;
-        each->begins = taken_ + kept.size();
-        kept.append(collected_, begins, each->size);
-        *place++ = *each;
-    }
-    collected_requests_ = static_cast<std::size_t>(place - first);
-    pending_.erase(place, pending_.end());
-    collected_ = std::move(kept);
-}
-
-bool link::hopeless(clock::time_point now) const noexcept {
-    return !pending_.empty() && pending_.front().who == nullptr && pending_.front().hopeless_at <= now;
-}
-
-request* link::next_reader() const noexcept {
-    for (auto each = pending_.rbegin(); each != pending_.rend(); ++each) {
-        if (each->who != nullptr && each->who->from == caller::may_block) {
-            return each->who;
-        }
-    }
-    return nullptr;
-}
-
-void link::each(const std::function<void(request&, reach)>& visit) const {
-    for (const record& one : pending_) {
-        if (one.who != nullptr) {
-            visit(*one.who, one.begins < taken_ ? reach::sent : reach::unsent);
-        }
+void link::close(bool discards_unsent) noexcept {
+    closed_ = true;
+    if (discards_unsent) {
+        socket_->discard();
+    } else {
+        socket_->shut();
     }
 }
 

@@ -58,6 +58,10 @@ struct request {
         }
     }
 
+    /// Its deadline has passed, and no caller waits who would notice.
+    [[nodiscard]] bool overdue(clock::time_point now) const noexcept {
+        return from == caller::must_not_block && deadline <= now;
+    }
     /// When the connection counts as dead if the answer is still missing: after the deadline, by as
     /// much as the request was given, within limits.
     [[nodiscard]] clock::time_point hopeless_at() const noexcept {

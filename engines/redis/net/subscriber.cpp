@@ -1,14 +1,130 @@
-#include <array>
+#include <redis/net/subscriber.hpp>
+
+#include <common/backoff.hpp>
+#include <common/net/stream.hpp>
 #include <common/poll_timeout.hpp>
 #include <common/quiet_thread.hpp>
 #include <redis/net/foreign.hpp>
 #include <redis/net/handshake.hpp>
-#include <redis/net/subscriber_state.hpp>
+#include <redis/net/subscriptions.hpp>
+#include <redis/resp/reply_reader.hpp>
+#include <threading/bell.hpp>
+#include <threading/primitives.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <poll.h>
 
 namespace holdfast::engines::redis {
+
+/// Anybody writes, with the lock held. One thread at a time reads, and tells what it read:
+///
+///     background ◀──(one attends)──▶ attendant ──(left, others listen)──▶ background
+///                                        │ ▲
+///                              (left)    ▼ │  (attends again)
+///                                     nobody ──(a moment later)──▶ background
+///
+/// Whoever waits for a lock in turns with another process attends a thousand times a second. Our own
+/// thread would be woken each time if it read in between; so it waits a moment before it does.
+struct subscriber::state : std::enable_shared_from_this<subscriber::state> {
+public:
+    state(node_address where, connection_settings settings, events told)
+        : where_{std::move(where)}, settings_{std::move(settings)}, told_{std::move(told)} {}
+
+    void subscribe(const std::string& channel, channel_style style);
+    void unsubscribe(const std::string& channel);
+    [[nodiscard]] bool active(const std::string& channel) const;
+    void attend(idle_thread& visitor, const std::function<bool()>& others_listen);
+    [[nodiscard]] const node_address& where() const noexcept { return where_; }
+    void close();
+
+private:
+    using guard = std::unique_lock<threading::mutex>;
+    enum class reader : std::uint8_t { background, attendant, nobody };
+
+    /// Silence that is believed; then the server has as long again to answer a PING.
+    static constexpr std::chrono::seconds believed_silence{1};
+    /// A connection that carries no channel any more is kept for a while.
+    static constexpr std::chrono::seconds kept_without_channels{10};
+    /// So long may what the server says lie there when nobody is known to wait for it.
+    static constexpr std::chrono::milliseconds unread_for{5};
+    /// Between looks whether an attendant has left, before it is asked to say so.
+    static constexpr std::chrono::milliseconds longest_pause{20};
+
+    struct session {
+        std::unique_ptr<net::stream> connected;
+        /// Guarded by the lock, like all that follows.
+        reply_reader answers;
+        std::string out;
+        bool lost{};
+        /// Read, and still to be told by the reader.
+        std::vector<subscriptions::news> untold;
+        clock::time_point last_heard{};
+        clock::time_point last_needed{};
+        /// When the PING that has not been followed by any word was sent.
+        std::optional<clock::time_point> asked_at;
+    };
+
+    void work();
+    [[nodiscard]] bool has_work();
+    [[nodiscard]] bool is_closed();
+    /// Whether `descriptor` is ready. Comes back early when the bell rings.
+    [[nodiscard]] bool sleep(int descriptor, short events, clock::time_point until);
+    [[nodiscard]] bool wait(int descriptor, short events, clock::time_point until);
+    [[nodiscard]] bool open(session& made);
+    void talk(session& current);
+    [[nodiscard]] bool read(session& current, const idle_thread* attendant);
+    void tell(const subscriptions::news& each);
+
+    // With the lock held, which they let go of while they sleep.
+    void rest(guard& lock, session& current);
+    void stand_by(guard& lock, session& current);
+    [[nodiscard]] bool sit_down(guard& lock, idle_thread& visitor);
+    void sleep(guard& lock, int descriptor, short events, clock::time_point until);
+    // With the lock held.
+    void look_after(session& current);
+    void give_up(session& current);
+    [[nodiscard]] bool alive(const session& current, clock::time_point now) const;
+    [[nodiscard]] clock::time_point next_look(const session& current) const;
+    [[nodiscard]] bool send_changes(session& current);
+    [[nodiscard]] bool take_in(session& current, std::string_view said,
+                               std::vector<subscriptions::news>& into);
+    void catch_up(session& current);
+
+    const node_address where_;
+    const connection_settings settings_;
+    const events told_;
+
+    mutable threading::mutex mutex_;
+    subscriptions book_;
+    bool closed_{};
+    bool started_{};
+    threading::jthread thread_;
+    threading::bell bell_;
+    backoff backoff_;
+
+    /// The connection that is up.
+    session* current_{};
+    reader reading_{reader::background};
+    /// Our thread sleeps until there is something to read, which another may do in its place.
+    bool dozes_{};
+    /// Who attends, or waits for our thread to let it.
+    threading::thread::id attendant_;
+    threading::bell offered_;
+    threading::condition_variable left_;
+    std::uint64_t visits_{};
+    clock::time_point left_at_{};
+    /// When our thread looks whether anybody attends; `max`: when it is told.
+    clock::time_point looks_at_{};
+};
 
 void subscriber::state::work() {
     while (!is_closed()) {
@@ -46,13 +162,13 @@ bool subscriber::state::is_closed() {
     return closed_;
 }
 
-bool subscriber::state::sleep(int descriptor, short wanted, clock::time_point until) {
-    return bell_.sleep(descriptor, wanted, poll_timeout(until, clock::now())) != 0;
+bool subscriber::state::sleep(int descriptor, short events, clock::time_point until) {
+    return bell_.sleep(descriptor, events, poll_timeout(until, clock::now())) != 0;
 }
 
-bool subscriber::state::wait(int descriptor, short wanted, clock::time_point until) {
+bool subscriber::state::wait(int descriptor, short events, clock::time_point until) {
     while (!is_closed()) {
-        if (sleep(descriptor, wanted, until)) {
+        if (sleep(descriptor, events, until)) {
             return true;
         }
         if (clock::now() >= until) {
@@ -63,85 +179,86 @@ bool subscriber::state::wait(int descriptor, short wanted, clock::time_point unt
 }
 
 bool subscriber::state::open(session& made) {
-    const auto deadline = clock::now() + how_.connect_timeout;
-    const net::waiting patience = [this](int descriptor, short wanted, clock::time_point until) {
-        return wait(descriptor, wanted, until);
+    const auto deadline = clock::now() + settings_.connect_timeout;
+    const net::waiting patience = [this](int descriptor, short events, clock::time_point until) {
+        return wait(descriptor, events, until);
     };
-    auto opened = net::stream::open(where_, how_.tls, redis_without_tls, deadline, patience);
+    auto opened = net::stream::open(where_, settings_.tls, redis_without_tls, deadline, patience);
     if (opened.error) {
         return false;
     }
     made.connected = std::move(opened.connected);
     const introduction said =
-        introduce(*made.connected, made.answers, where_, how_, {}, {}, deadline, patience);
+        introduce(*made.connected, made.answers, where_, settings_, {}, {}, deadline, patience);
     return !said.error;
 }
 
-void subscriber::state::talk(session& on) {
+void subscriber::state::talk(session& current) {
     guard lock{mutex_};
-    on.last_heard = clock::now();
-    on.last_needed = on.last_heard;
+    current.last_heard = clock::now();
+    current.last_needed = current.last_heard;
     book_.start_anew();
-    current_ = &on;
-    for (look_after(on); !on.lost; look_after(on)) {
+    current_ = &current;
+    for (look_after(current); !current.lost; look_after(current)) {
         // Read before polling: bytes that TLS has already taken from the socket do not show there.
         lock.unlock();
-        const bool well = read(on, nullptr);
+        const bool well = read(current, nullptr);
         lock.lock();
         if (!well) {
             break;
         }
-        rest(lock, on);
+        rest(lock, current);
     }
     current_ = nullptr;
     offered_.ring();
 }
 
-void subscriber::state::sleep(guard& lock, int descriptor, short wanted, clock::time_point until) {
+void subscriber::state::sleep(guard& lock, int descriptor, short events, clock::time_point until) {
     lock.unlock();
-    static_cast<void>(sleep(descriptor, wanted, until));
+    static_cast<void>(sleep(descriptor, events, until));
     lock.lock();
 }
 
-void subscriber::state::give_up(session& on) {
-    on.lost = true;
-    on.connected->shut();  // so that whoever reads notices
+void subscriber::state::give_up(session& current) {
+    current.lost = true;
+    current.connected->shut();  // so that whoever reads notices
 }
 
-void subscriber::state::look_after(session& on) {
+void subscriber::state::look_after(session& current) {
     const auto now = clock::now();
     if (!book_.empty()) {
-        on.last_needed = now;
+        current.last_needed = now;
     }
-    if (!on.lost && (closed_ || !alive(on, now) || !send_changes(on))) {
-        give_up(on);
+    if (!current.lost && (closed_ || !alive(current, now) || !send_changes(current))) {
+        give_up(current);
     }
 }
 
-bool subscriber::state::alive(const session& on, clock::time_point now) const {
-    if (now - on.last_needed >= kept_without_channels) {
+bool subscriber::state::alive(const session& current, clock::time_point now) const {
+    if (now - current.last_needed >= kept_without_channels) {
         return false;
     }
-    return !on.asked_at || now - *on.asked_at < believed_silence;
+    return !current.asked_at || now - *current.asked_at < believed_silence;
 }
 
-clock::time_point subscriber::state::next_look(const session& on) const {
-    return on.lost ? clock::time_point::max() : on.asked_at.value_or(on.last_heard) + believed_silence;
+clock::time_point subscriber::state::next_look(const session& current) const {
+    return current.lost ? clock::time_point::max()
+                        : current.asked_at.value_or(current.last_heard) + believed_silence;
 }
 
-bool subscriber::state::send_changes(session& on) {
+bool subscriber::state::send_changes(session& current) {
     const auto now = clock::now();
-    book_.append_changes(on.out);
-    if (!on.asked_at && now - on.last_heard >= believed_silence) {
-        book_.append_ping(on.out);
-        on.asked_at = now;
+    book_.append_changes(current.out);
+    if (!current.asked_at && now - current.last_heard >= believed_silence) {
+        book_.append_ping(current.out);
+        current.asked_at = now;
     }
-    while (!on.out.empty()) {
-        const net::io_result result = on.connected->write_now(on.out);
+    while (!current.out.empty()) {
+        const net::io_result result = current.connected->write_now(current.out);
         if (result.lost()) {
             return false;
         }
-        on.out.erase(0, result.bytes);
+        current.out.erase(0, result.bytes);
         if (result.outcome == net::io_result::status::again) {
             break;
         }
@@ -149,18 +266,18 @@ bool subscriber::state::send_changes(session& on) {
     return true;
 }
 
-bool subscriber::state::read(session& on, const idle_thread* attendant) {
+bool subscriber::state::read(session& current, const idle_thread* attendant) {
     std::array<char, 16 * 1024> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
     for (;;) {
-        const net::io_result result = on.connected->read_now(buffer);
+        const net::io_result result = current.connected->read_now(buffer);
         if (result.lost()) {
             return false;
         }
         std::vector<subscriptions::news> all;
         {
             const guard lock{mutex_};
-            all.swap(on.untold);
-            if (!take_in(on, {buffer.data(), result.bytes}, all)) {
+            all.swap(current.untold);
+            if (!take_in(current, {buffer.data(), result.bytes}, all)) {
                 return false;
             }
         }
@@ -178,39 +295,40 @@ bool subscriber::state::read(session& on, const idle_thread* attendant) {
     }
 }
 
-bool subscriber::state::take_in(session& on, std::string_view said,
+bool subscriber::state::take_in(session& current, std::string_view said,
                                 std::vector<subscriptions::news>& into) {
     if (said.empty()) {
         return true;
     }
-    on.last_heard = clock::now();
-    on.asked_at.reset();
-    on.answers.feed(said);
+    current.last_heard = clock::now();
+    current.asked_at.reset();
+    current.answers.feed(said);
     value answer;
-    auto progress = on.answers.next(answer);
-    for (; progress == reply_reader::progress::complete; progress = on.answers.next(answer)) {
+    auto progress = current.answers.next(answer);
+    for (; progress == reply_reader::progress::complete; progress = current.answers.next(answer)) {
         if (book_.take(std::exchange(answer, {}), into)) {
             return false;
         }
     }
-    return progress != reply_reader::progress::broken && (!book_.must_ask_again() || send_changes(on));
+    return progress != reply_reader::progress::broken &&
+           (!book_.must_ask_again() || send_changes(current));
 }
 
 /// Takes note of what was said while nobody read, before somebody wants to hear more: it is not news
 /// to whoever listens only from now on.
-void subscriber::state::catch_up(session& on) {
+void subscriber::state::catch_up(session& current) {
     std::array<char, 16 * 1024> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
     net::io_result result;
-    while (result.outcome == net::io_result::status::done && !on.lost) {
-        result = on.connected->read_now(buffer);
-        if (result.lost() || !take_in(on, {buffer.data(), result.bytes}, on.untold)) {
-            give_up(on);
+    while (result.outcome == net::io_result::status::done && !current.lost) {
+        result = current.connected->read_now(buffer);
+        if (result.lost() || !take_in(current, {buffer.data(), result.bytes}, current.untold)) {
+            give_up(current);
         }
     }
-    std::erase_if(on.untold, [&](const subscriptions::news& each) {
-        return each.what == subscriptions::news::kind::heard && !book_.wanted(each.channel);
+    std::erase_if(current.untold, [&](const subscriptions::news& each) {
+        return each.type == subscriptions::news::kind::heard && !book_.wanted(each.channel);
     });
-    if (!on.untold.empty() || on.lost) {
+    if (!current.untold.empty() || current.lost) {
         reading_ = reader::background;
         bell_.ring();
     }
@@ -218,7 +336,7 @@ void subscriber::state::catch_up(session& on) {
 
 void subscriber::state::tell(const subscriptions::news& each) {
     using kind = subscriptions::news::kind;
-    if (each.what == kind::moved_away) {
+    if (each.type == kind::moved_away) {
         if (told_.moved_away) {
             told_.moved_away(each.channel);
         }
@@ -230,15 +348,113 @@ void subscriber::state::tell(const subscriptions::news& each) {
             return;
         }
     }
-    if (each.what == kind::refused && told_.refused) {
+    if (each.type == kind::refused && told_.refused) {
         told_.refused(each.channel, each.message);
     }
-    if (each.what == kind::heard && told_.heard) {
+    if (each.type == kind::heard && told_.heard) {
         told_.heard(each.channel, each.message);
     }
-    if (each.what == kind::subscribed && told_.subscribed) {
+    if (each.type == kind::subscribed && told_.subscribed) {
         told_.subscribed(each.channel);
     }
+}
+
+void subscriber::state::rest(guard& lock, session& current) {
+    if (attendant_ != threading::thread::id{}) {
+        reading_ = reader::nobody;
+        left_at_ = clock::now();
+        offered_.ring();
+    } else {
+        dozes_ = true;
+        const auto wanted = static_cast<short>(POLLIN | (current.out.empty() ? 0 : POLLOUT));
+        sleep(lock, current.connected->socket(), wanted, next_look(current));
+        dozes_ = false;
+    }
+    stand_by(lock, current);
+}
+
+/// Until it is up to our thread again to read, it writes and sees to it that the server is alive.
+void subscriber::state::stand_by(guard& lock, session& current) {
+    std::uint64_t seen = 0;
+    clock::duration pause = unread_for;
+    while (reading_ != reader::background) {
+        const auto now = clock::now();
+        if (reading_ == reader::nobody && (closed_ || now - left_at_ >= unread_for)) {
+            reading_ = reader::background;
+            break;
+        }
+        if (now >= next_look(current) || !current.out.empty()) {
+            look_after(current);
+        }
+        looks_at_ = clock::time_point::max();
+        if (reading_ == reader::nobody) {
+            looks_at_ = left_at_ + unread_for;
+        } else if (std::exchange(seen, visits_) != visits_) {
+            pause = unread_for;
+            looks_at_ = now + pause;
+        } else if (pause < longest_pause) {
+            pause *= 2;
+            looks_at_ = now + pause;
+        }
+        const int stuck = current.out.empty() || current.lost ? -1 : current.connected->socket();
+        sleep(lock, stuck, POLLOUT, std::min(looks_at_, next_look(current)));
+    }
+}
+
+/// True when it is up to the visitor to read.
+bool subscriber::state::sit_down(guard& lock, idle_thread& visitor) {
+    if (closed_ || current_ == nullptr || attendant_ != threading::thread::id{}) {
+        return false;
+    }
+    attendant_ = threading::this_thread::get_id();
+    while (reading_ == reader::background && !dozes_) {
+        lock.unlock();
+        if (visitor.sleep(offered_.descriptor())) {
+            offered_.silence();
+        }
+        lock.lock();
+        if (closed_ || current_ == nullptr || visitor.called_away()) {
+            attendant_ = {};
+            left_.notify_all();
+            return false;
+        }
+    }
+    if (reading_ == reader::background) {
+        bell_.ring();  // our thread must not wake up for what it need not read
+    }
+    reading_ = reader::attendant;
+    ++visits_;
+    return true;
+}
+
+void subscriber::state::attend(idle_thread& visitor, const std::function<bool()>& others_listen) {
+    guard lock{mutex_};
+    if (!sit_down(lock, visitor)) {
+        return;
+    }
+    session& current = *current_;  // stays until we leave
+    lock.unlock();
+    bool well = true;
+    while (well && !visitor.called_away()) {
+        well = read(current, &visitor);
+        if (well && !visitor.called_away()) {
+            static_cast<void>(visitor.sleep(current.connected->socket()));
+        }
+    }
+    const bool others = others_listen();
+    lock.lock();
+    if (!well) {
+        give_up(current);
+    }
+    const bool urgent = others || current.lost || closed_;
+    reading_ = urgent ? reader::background : reader::nobody;
+    left_at_ = clock::now();
+    const bool looks_late = looks_at_ > left_at_ + unread_for;
+    if (urgent || looks_late) {
+        bell_.ring();
+    }
+    attendant_ = {};
+    left_.notify_all();
 }
 
 void subscriber::state::subscribe(const std::string& channel, channel_style style) {
@@ -295,8 +511,8 @@ void subscriber::state::close() {
     }
 }
 
-subscriber::subscriber(node_address where, connection_settings how, events told)
-    : state_{std::make_shared<state>(std::move(where), std::move(how), std::move(told))} {}
+subscriber::subscriber(node_address where, connection_settings settings, events told)
+    : state_{std::make_shared<state>(std::move(where), std::move(settings), std::move(told))} {}
 
 subscriber::~subscriber() {
     state_->close();
@@ -310,9 +526,9 @@ void subscriber::unsubscribe(const std::string& channel) {
     state_->unsubscribe(channel);
 }
 
-void subscriber::attend(idle_thread& who, const std::function<bool()>& others_listen) {
+void subscriber::attend(idle_thread& visitor, const std::function<bool()>& others_listen) {
     const auto alive = state_;
-    alive->attend(who, others_listen);
+    alive->attend(visitor, others_listen);
 }
 
 bool subscriber::active(const std::string& channel) const {

@@ -13,7 +13,7 @@ namespace holdfast::engines::redis {
 /// SUBSCRIBE, or SSUBSCRIBE in a cluster that has it.
 enum class channel_style : std::uint8_t { classic, sharded };
 
-/// The one connection through which a server tells us of everything that we wait for.
+/// The connection on which a server publishes everything that this client waits for.
 ///
 /// Starts its thread and its connection with the first channel. After a loss it reconnects with
 /// growing, jittered pauses and subscribes to everything again. PINGs the server when it has been
@@ -26,28 +26,28 @@ class subscriber {
 public:
     struct events {
         std::function<void(const std::string& channel, std::string_view message)> heard;
-        /// Notifications for this channel flow from now on; what came before may have been missed.
-        /// After every (re)connection, and after the server has confirmed a new subscription.
+        /// Notifications for this channel flow from now on; earlier ones may have been missed. Called
+        /// after every connect, and after the server has confirmed a new subscription.
         std::function<void(const std::string& channel)> subscribed;
         /// The server ended the subscription by itself: its slot has moved (cluster). The channel is
         /// forgotten here.
         std::function<void(const std::string& channel)> moved_away;
-        /// The user may not listen to the channel: what is told there will be missed.
+        /// The user may not listen to the channel. Its notifications will be missed.
         std::function<void(const std::string& channel, const std::string& words)> refused{};
     };
 
-    subscriber(node_address where, connection_settings how, events told);
+    subscriber(node_address where, connection_settings settings, events told);
     subscriber(const subscriber&) = delete;
     subscriber& operator=(const subscriber&) = delete;
     ~subscriber();
 
     void subscribe(const std::string& channel, channel_style style);
     void unsubscribe(const std::string& channel);
-    /// Lets `who` read in place of the subscriber's thread, until it is called away: what it waits for
-    /// is then told on the very thread that waits. Returns at once when there is no connection, or when
-    /// another attends already. `others_listen` says, when it leaves, whether somebody else must go on
-    /// reading at once; otherwise nobody may for a few milliseconds.
-    void attend(idle_thread& who, const std::function<bool()>& others_listen);
+    /// Lets the visiting thread read in place of the subscriber's, until it is called away. So it hears
+    /// itself what it waits for. Returns at once when there is no connection, or when another thread
+    /// attends. `others_listen` says, when the thread leaves, whether somebody must go on reading at
+    /// once. Otherwise nobody may read for a few milliseconds.
+    void attend(idle_thread& visitor, const std::function<bool()>& others_listen);
     /// Whether the server has confirmed the subscription on the connection that is up now.
     [[nodiscard]] bool active(const std::string& channel) const;
     [[nodiscard]] const node_address& where() const noexcept;

@@ -97,16 +97,16 @@ void subscriptions::append_changes(std::string& out) {
         entry.asked = entry.is_wanted;
         entry.is_active = false;
         ++entry.unanswered;
-        const verb what = entry.is_wanted ? verb::subscribe : verb::unsubscribe;
+        const verb action = entry.is_wanted ? verb::subscribe : verb::unsubscribe;
         if (entry.style == channel_style::sharded) {
             // Channels of one command would have to be in one slot.
-            append_batch(out, what, entry.style, {std::move(name)});
+            append_batch(out, action, entry.style, {std::move(name)});
             continue;
         }
         auto& batch = together.at(entry.is_wanted ? 0 : 1);
         batch.push_back(std::move(name));
         if (batch.size() == largest_batch) {
-            append_batch(out, what, channel_style::classic, std::exchange(batch, {}));
+            append_batch(out, action, channel_style::classic, std::exchange(batch, {}));
         }
     }
     append_batch(out, verb::subscribe, channel_style::classic, std::move(together[0]));
@@ -116,21 +116,21 @@ void subscriptions::append_changes(std::string& out) {
     }
 }
 
-void subscriptions::append_batch(std::string& out, verb what, channel_style style,
+void subscriptions::append_batch(std::string& out, verb action, channel_style style,
                                  std::deque<std::string> names) {
     if (names.empty()) {
         return;
     }
-    std::vector<std::string_view> words{word_for(what == verb::subscribe, style)};
+    std::vector<std::string_view> words{word_for(action == verb::subscribe, style)};
     words.insert(words.end(), names.begin(), names.end());
     append_command(out, words);
-    under_way_.push_back({.what = what, .style = style, .channels = std::move(names)});
+    under_way_.push_back({.action = action, .style = style, .channels = std::move(names)});
 }
 
 void subscriptions::append_ping(std::string& out) {
     const std::array<std::string_view, 1> words{"PING"};
     append_command(out, words);
-    under_way_.push_back({.what = verb::ping, .style = {}, .channels = {}});
+    under_way_.push_back({.action = verb::ping, .style = {}, .channels = {}});
 }
 
 failure subscriptions::take(const value& answer, std::vector<news>& into) {
@@ -138,7 +138,7 @@ failure subscriptions::take(const value& answer, std::vector<news>& into) {
         return refused(answer, into);
     }
     if (is_pong(answer)) {
-        if (under_way_.empty() || under_way_.front().what != verb::ping) {
+        if (under_way_.empty() || under_way_.front().action != verb::ping) {
             return {errc::store_unavailable, "the server answered a question that was not asked"};
         }
         under_way_.pop_front();
@@ -150,22 +150,22 @@ failure subscriptions::take(const value& answer, std::vector<news>& into) {
     const std::string& kind = answer.items[0].text;
     const std::string& name = answer.items[1].text;
     if (kind == "message" || kind == "smessage") {
-        into.push_back({.what = news::kind::heard, .channel = name, .message = answer.items[2].text});
+        into.push_back({.type = news::kind::heard, .channel = name, .message = answer.items[2].text});
         return {};
     }
     const bool subscribes = kind == "subscribe" || kind == "ssubscribe";
-    const verb what = subscribes ? verb::subscribe : verb::unsubscribe;
-    if (expected(what, name)) {
-        confirmed(what, name, into);
+    const verb action = subscribes ? verb::subscribe : verb::unsubscribe;
+    if (expected(action, name)) {
+        confirmed(action, name, into);
     } else if (!subscribes && channels_.erase(name) > 0) {
-        into.push_back({.what = news::kind::moved_away, .channel = name, .message = {}});
+        into.push_back({.type = news::kind::moved_away, .channel = name, .message = {}});
     }
     return {};
 }
 
-bool subscriptions::expected(verb what, const std::string& name) {
-    if (under_way_.empty() || under_way_.front().what != what || under_way_.front().channels.empty() ||
-        under_way_.front().channels.front() != name) {
+bool subscriptions::expected(verb action, const std::string& name) {
+    if (under_way_.empty() || under_way_.front().action != action ||
+        under_way_.front().channels.empty() || under_way_.front().channels.front() != name) {
         return false;
     }
     under_way_.front().channels.pop_front();
@@ -175,24 +175,24 @@ bool subscriptions::expected(verb what, const std::string& name) {
     return true;
 }
 
-void subscriptions::confirmed(verb what, const std::string& name, std::vector<news>& into) {
+void subscriptions::confirmed(verb action, const std::string& name, std::vector<news>& into) {
     const auto found = channels_.find(name);
     if (found == channels_.end()) {
         return;
     }
     channel& entry = found->second;
     --entry.unanswered;
-    if (what == verb::subscribe && entry.asked && entry.unanswered == 0) {
+    if (action == verb::subscribe && entry.asked && entry.unanswered == 0) {
         entry.is_active = true;
-        into.push_back({.what = news::kind::subscribed, .channel = name, .message = {}});
+        into.push_back({.type = news::kind::subscribed, .channel = name, .message = {}});
     }
-    if (what == verb::unsubscribe && !entry.asked && entry.unanswered == 0 && !entry.is_wanted) {
+    if (action == verb::unsubscribe && !entry.asked && entry.unanswered == 0 && !entry.is_wanted) {
         channels_.erase(found);
     }
 }
 
 failure subscriptions::refused(const value& error, std::vector<news>& into) {
-    if (under_way_.empty() || under_way_.front().what == verb::ping) {
+    if (under_way_.empty() || under_way_.front().action == verb::ping) {
         return {errc::store_unavailable, "the server refused: " + error.text};
     }
     command asked = std::move(under_way_.front());
@@ -205,16 +205,16 @@ failure subscriptions::refused(const value& error, std::vector<news>& into) {
         if (code == "MOVED") {
             if (channels_.erase(name) > 0) {
                 into.push_back(
-                    {.what = news::kind::moved_away, .channel = std::move(name), .message = {}});
+                    {.type = news::kind::moved_away, .channel = std::move(name), .message = {}});
             }
-        } else if (asked.what == verb::subscribe && asked.channels.size() > 1) {
+        } else if (asked.action == verb::subscribe && asked.channels.size() > 1) {
             // One that is not allowed must not cost the others their notifications.
             alone_.push_back(std::move(name));
         } else if (const auto found = channels_.find(name); found != channels_.end()) {
             // Stays as it is until the next connection.
             --found->second.unanswered;
-            if (asked.what == verb::subscribe) {
-                into.push_back({.what = news::kind::refused, .channel = name, .message = error.text});
+            if (asked.action == verb::subscribe) {
+                into.push_back({.type = news::kind::refused, .channel = name, .message = error.text});
             }
         }
     }

@@ -24,7 +24,7 @@ class subscriptions {
 public:
     struct news {
         /// refused: the user may not listen; the message says it in the server's words.
-        enum class kind : std::uint8_t { heard, subscribed, moved_away, refused } what{};
+        enum class kind : std::uint8_t { heard, subscribed, moved_away, refused } type{};
         std::string channel;
         std::string message;
     };
@@ -65,15 +65,16 @@ private:
     };
     /// One command; one answer for each of its channels is still to come.
     struct command {
-        verb what{};
+        verb action{};
         channel_style style{};
         std::deque<std::string> channels;
     };
 
     void list_as_changed(const std::string& name, channel& entry);
-    void append_batch(std::string& out, verb what, channel_style style, std::deque<std::string> names);
-    [[nodiscard]] bool expected(verb what, const std::string& name);
-    void confirmed(verb what, const std::string& name, std::vector<news>& into);
+    void append_batch(std::string& out, verb action, channel_style style,
+                      std::deque<std::string> names);
+    [[nodiscard]] bool expected(verb action, const std::string& name);
+    void confirmed(verb action, const std::string& name, std::vector<news>& into);
     [[nodiscard]] failure refused(const value& error, std::vector<news>& into);
 
     std::unordered_map<std::string, channel> channels_;

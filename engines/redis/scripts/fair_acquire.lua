@@ -1,7 +1,7 @@
 -- Acquires a fair lock, or gets in line for it: Redisson's RFairLock. Waiters count as alive for
 -- `wait` after they last asked, by the server's clock, plus the time of those before them.
 --
--- KEYS  lock, queue, timeouts, holds, token counter, wishes, channel base (followed by `:` and the
+-- KEYS  lock, queue, timeouts, holds, token counter, requests, channel base (followed by `:` and the
 --       waiter's owner)
 -- ARGV  owner, ttl in ms, number of tokens, token floor, since (ms, for display), wait in ms,
 --       whether to get in line (1, 0), smallest token wanted, number of the question (0: who is first
@@ -19,7 +19,7 @@ local lock, holds, counter = KEYS[1], KEYS[4], KEYS[5]
 local claim = claim_of(ARGV, ARGV[8])
 local owner, wait, gets_in_line = claim.owner, tonumber(ARGV[6]), ARGV[7] == '1'
 local question = ARGV[9]
-local line = {queue = KEYS[2], timeouts = KEYS[3], wishes = KEYS[6], channel_base = KEYS[7],
+local line = {queue = KEYS[2], timeouts = KEYS[3], requests = KEYS[6], channel_base = KEYS[7],
     publish = ARGV[10], patience = wait}
 
 local kind = redis.call('TYPE', lock).ok
@@ -50,8 +50,8 @@ if kind == 'none' and not head then
     local alone = redis.call('EXISTS', line.queue) == 0
     local reply = grant_alone(claim, lock, holds, counter, {owner, '1'})
     if alone then
-        -- Times and wishes without a place in the line are nobody's.
-        redis.call('DEL', line.timeouts, line.wishes)
+        -- Times and requests without a place in the line are nobody's.
+        redis.call('DEL', line.timeouts, line.requests)
     end
     return reply
 end
@@ -106,10 +106,10 @@ if gets_in_line then
     if question ~= '0' then
         listens = hears(line.publish, channel_of(line, owner)) and 1 or 0
         local subscribes = listens == 0 and not score
-        local wish = string.format('%s %s %d %d %s %s', claim.ttl, claim.count, now + wait,
+        local request = string.format('%s %s %d %d %s %s', claim.ttl, claim.count, now + wait,
             subscribes and 2 or listens, question, counter)
         -- Everybody who lives writes again before that.
-        set_field(line.wishes, math.ceil(finish - now), owner, wish)
+        set_field(line.requests, math.ceil(finish - now), owner, request)
     end
 end
 

@@ -33,8 +33,8 @@ local function foreign(problem)
     return {'foreign', problem.err}
 end
 
-local function holds_a(what)
-    return foreign(wrong_kind('the name is not that of a lock: it holds a ' .. what))
+local function holds_a(kind)
+    return foreign(wrong_kind('the name is not that of a lock: it holds a ' .. kind))
 end
 
 local function some_of(hash)

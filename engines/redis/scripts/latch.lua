@@ -19,7 +19,7 @@
 -- include: numbers
 
 local latch, channel, request, mark, holds = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local what, number, lifetime = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local operation, number, lifetime = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local publish, remember_for, opened_for, new_line = ARGV[4], tonumber(ARGV[5]), ARGV[6], ARGV[7]
 
 local kind = redis.call('TYPE', latch).ok
@@ -43,13 +43,13 @@ if marked_as == '1' and count == 0 then
     openings = openings + 1  -- Java opened it
 end
 
-if what == 'read' then
+if operation == 'read' then
     return {count, 0, known, openings, line}
 end
 if redis.call('EXISTS', request) == 1 then
     return {count, 1, known, openings, line}
 end
-if (what == 'set') ~= (count == 0) then
+if (operation == 'set') ~= (count == 0) then
     return {count, 0, known, openings, line}
 end
 
@@ -67,7 +67,7 @@ local function marked_for(left)
     return left > 0 and math.max(left - 5, 1) or 2592000000
 end
 
-if what == 'set' then
+if operation == 'set' then
     line = known == 1 and line or tonumber(new_line)
     count, known = number, 1
     redis.call(publish, channel, '1')

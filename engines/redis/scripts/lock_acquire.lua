@@ -1,11 +1,11 @@
 -- Acquires a plain lock: a hash at the lock's name with the owner's field, as Redisson's RLock. One
--- that must wait may leave a wish to be given the lock when it is released.
+-- that must wait may leave a request: the release then hands the lock over to it.
 --
--- KEYS  lock, holds, token counter, turn of the others; with a wish: list of wishes
+-- KEYS  lock, holds, token counter, turn of the others; with a request: list of requests
 -- ARGV  owner, ttl in ms, number of tokens, token floor, since (ms, for display); if any: smallest
---       token wanted, the last turn of others that it knows to be over (0: none); with a wish: number
---       of the question, how long the wish lasts in ms, publish command, channel, channel of those of
---       ours who listen, channels of grants (followed by `:` and a client's id: where that one is told)
+--       token wanted, the last turn of others that it knows to be over (0: none); with a request:
+--       number of the question, how long the request lasts in ms, publish command, channel, channel of
+--       our listeners, channels of grants (followed by `:` and a client's id: where that one is told)
 -- Returns {1, first token, number of tokens}: fewer than wanted when others wait, so that a process
 --         does not keep the lock among its threads
 --         {0, ms until the lease in the way ends, 0 = unknown}
@@ -15,7 +15,7 @@
 --         error WRONGKIND
 -- include: exclusive
 
-local lock, holds, counter, turn, wishes = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local lock, holds, counter, turn, requests = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local claim = claim_of(ARGV, ARGV[6])
 local owner, over, question, lasts = claim.owner, ARGV[7], ARGV[8], ARGV[9]
 
@@ -25,7 +25,7 @@ if there == 0 and not question then
     return grant_alone(claim, lock, holds, counter, {owner, '1'})
 end
 
--- include: wishes
+-- include: requests
 -- include: clock
 -- include: turns
 -- include: shape
@@ -57,13 +57,13 @@ if kind == 'none' then
         if question then
 -- include: giving
 
-            -- Gives the free lock to the first that wishes so and would hear of it, if that is not the
-            -- one who asks. Whoever had the lock last subscribes last, and is the first to hear that it
-            -- is free again: without this it would have it most of the time.
-            local publish, waiting = ARGV[10], redis.pcall('LRANGE', wishes, '0', '1')
-            local wish = waiting[1] == others_place and waiting[2] or waiting[1]
+            -- Hands the free lock over to the first request whose waiter would hear of it, unless that
+            -- is the one that asks. The last holder subscribes last, and is the first to hear that the
+            -- lock is free again: without this it would have it most of the time.
+            local publish, waiting = ARGV[10], redis.pcall('LRANGE', requests, '0', '1')
+            local request = waiting[1] == others_place and waiting[2] or waiting[1]
             local waiter, client, ttl, count, alive_until, its_question, its_counter =
-                string.match(wish or '', '^(([^ ]+):[^ ]+) (%d+) (%d+) (%d+) (%d+) (.+)$')
+                string.match(request or '', '^(([^ ]+):[^ ]+) (%d+) (%d+) (%d+) (%d+) (.+)$')
             local told_at = ARGV[13] .. ':' .. (client or '')
             if waiter and waiter ~= owner and its_counter == counter
                 and now_ms() < tonumber(alive_until) and hears(publish, told_at) then
@@ -71,7 +71,7 @@ if kind == 'none' then
                 local first = take_tokens(counter, count, claim.floor, 0)
                 local terms = string.format('%d ', first) .. count .. ' '
                 redis.call('DEL', lock, holds)
-                redis.call('LREM', wishes, '1', wish)
+                redis.call('LREM', requests, '1', request)
                 write_hold(lock, holds, waiter, ttl, terms .. claim.since, waiter, '1')
                 -- One that cannot be told asks soon.
                 redis.pcall(publish, told_at,
@@ -114,28 +114,28 @@ if not question then
     return reply or refusal
 end
 if reply then
-    take_back_wish(owner, wishes)  -- what is granted is not wished for any more
+    take_back_request(owner, requests)  -- it waits no more
     return reply
 end
 
--- One that asks again keeps its place. Without memory for it there is no wish.
+-- One that asks again keeps its place. Without memory for it there is no request.
 local now = now_ms()
-local wish = table.concat({owner, claim.ttl, claim.count, string.format('%d', now + lasts), question,
+local request = table.concat({owner, claim.ttl, claim.count, string.format('%d', now + lasts), question,
     counter}, ' ')
 local subscribers = ARGV[10] == 'spublish' and 'SHARDNUMSUB' or 'NUMSUB'
 local heard = redis.pcall('PUBSUB', subscribers, ARGV[13] .. ':' .. string.match(owner, '^[^:]*'))
 if not heard.err and tonumber(heard[2]) == 0 then
-    wish = wish .. string.format(' unheard %d', now + lasts / 4)
+    request = request .. string.format(' unheard %d', now + lasts / 4)
 end
-local place, count = wish_of(owner, wishes)
+local place, count = request_of(owner, requests)
 local written
 if place or count >= 256 then
-    written = redis.pcall('LSET', wishes, (place or 0) - 1, wish)
+    written = redis.pcall('LSET', requests, (place or 0) - 1, request)
 else
-    written = redis.pcall('RPUSH', wishes, wish)
+    written = redis.pcall('RPUSH', requests, request)
 end
 if type(written) == 'number' or written and not written.err then
-    set_end(wishes, lasts)
+    set_end(requests, lasts)
 elseif written and not string.find(written.err, 'OOM', 1, true)
     and not string.find(written.err, 'WRONGTYPE', 1, true) then
     -- A missing permission is told, not made up for in silence.

@@ -11,7 +11,7 @@
 -- include: shape
 
 local locks = #KEYS / 4
-local mine = {}
+local held = {}
 
 for index = 1, locks do
     local lock, turn, owner = KEYS[4 * index - 3], KEYS[4 * index], ARGV[4 * index - 1]
@@ -35,7 +35,7 @@ for index = 1, locks do
         if not fields[1] then
             return {0, index, remaining(lock)}
         end
-        mine[index] = true
+        held[index] = true
     elseif kind ~= 'none' then
         return wrong_kind('the name is not that of a lock: ' .. lock .. ' holds a ' .. kind)
     end
@@ -48,7 +48,7 @@ for index = 1, locks do
     local owner, ttl, count, least = ARGV[first], ARGV[first + 1], ARGV[first + 2], ARGV[first + 3]
     local claim = claim_of({owner, ttl, count, ARGV[1], ARGV[2]}, least)
     local grant
-    if mine[index] then
+    if held[index] then
         grant = grant_again(claim, lock, holds, counter)
     else
         grant = grant_alone(claim, lock, holds, counter, {claim.owner, '1'})

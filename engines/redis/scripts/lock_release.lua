@@ -1,8 +1,8 @@
--- Releases a plain lock: gives it to the first that wishes so and listens, or else tells all who wait
--- that it is free, as Redisson does; or leaves it behind for a while in nobody's name (`linger`). For
--- an owner that does not have the lock: takes back its wish.
+-- Releases a plain lock: hands it over to the first request whose waiter listens, or else tells all
+-- waiters that it is free, as Redisson does; or leaves it behind for a while in nobody's name
+-- (`linger`). For an owner that does not have the lock: takes back its request.
 --
--- KEYS  lock, holds, channel, list of wishes, token counter, turn of the others
+-- KEYS  lock, holds, channel, list of requests, token counter, turn of the others
 -- ARGV  owner, publish command, now (ms, for display), token floor, channels of grants (followed by `:`
 --       and a client's id: where that one is told), channel of those of ours who listen, message that
 --       tells all who wait (some zeros); linger in ms, if any
@@ -10,18 +10,18 @@
 --         does not count: it waits no more. A third element says why nobody could be told
 -- Tells zeros, or `granted <number of the question> <first token> <number of tokens> <owner> <lock>`
 
-local lock, holds, channel, wishes, counter, turn = unpack(KEYS)
+local lock, holds, channel, requests, counter, turn = unpack(KEYS)
 local owner, publish, now, floor, grants, listeners, message, linger = unpack(ARGV)
 
 local fields = redis.pcall('HMGET', lock, owner, 'mode')
 -- Not our kind of key is not our lock.
-local mine = not fields.err and fields[1] and not fields[2]
+local held = not fields.err and fields[1] and not fields[2]
 -- The first, and whether there are others.
-local waiting = redis.pcall('LRANGE', wishes, '0', '1')
+local waiting = redis.pcall('LRANGE', requests, '0', '1')
 
 -- What happens most of the time comes first: what is defined below costs time in every run.
 local told
-if mine and not linger and not waiting[1] then
+if held and not linger and not waiting[1] then
     redis.call('DEL', lock, holds)
     told = redis.pcall(publish, channel, message)
     if told == 0 then
@@ -41,25 +41,25 @@ end
 -- a place in this order, ahead of those whom it leaves waiting; if there are more of them than of ours,
 -- it is their turn each time, because ours are quicker when they release it. No function: it would cost
 -- as much as two calls.
-if mine and not linger then
+if held and not linger then
     local several = waiting[2] ~= nil
     local subscribers = publish == 'spublish' and 'SHARDNUMSUB' or 'NUMSUB'
     if several then
         redis.call('DEL', lock, holds)
     elseif not told then
-        redis.call('DEL', lock, holds, wishes)
+        redis.call('DEL', lock, holds, requests)
     end
-    local is_theirs, kept = told ~= nil, nil
-    while waiting[1] and waiting[1] ~= kept and not is_theirs do
-        local waiter, client, ttl, count, alive_until, question, its_counter =
+    local is_their_turn, kept = told ~= nil, nil
+    while waiting[1] and waiting[1] ~= kept and not is_their_turn do
+        local waiter, client, ttl, count, alive_until, question, counter_of_request =
             string.match(waiting[1], '^(([^ ]+):[^ ]+) (%d+) (%d+) (%d+) (%d+) (.+)$')
         local told_at = grants .. ':' .. (client or '')
         local unheard_from, stays
-        if waiter and its_counter ~= counter then
-            its_counter, unheard_from = string.match(its_counter, '^(.+) unheard (%d+)$')
+        if waiter and counter_of_request ~= counter then
+            counter_of_request, unheard_from = string.match(counter_of_request, '^(.+) unheard (%d+)$')
         end
         local heard = (waiting[1] == others_place
-            or its_counter == counter and waiter ~= owner and now_ms() < tonumber(alive_until))
+            or counter_of_request == counter and waiter ~= owner and now_ms() < tonumber(alive_until))
             and redis.pcall('PUBSUB', subscribers, told_at, channel, listeners)
         if heard and not heard.err then
             local others = tonumber(heard[4]) - tonumber(heard[6])
@@ -69,12 +69,12 @@ if mine and not linger then
             elseif others > 0 or state then
                 count = '1'
             end
-            local ours = others > 0 and several and redis.call('LLEN', wishes) or 1
+            local ours = others > 0 and several and redis.call('LLEN', requests) or 1
             if others > 0 and (not waiter or others > ours) then
-                is_theirs = true
+                is_their_turn = true
             elseif waiter and tonumber(heard[2]) > 0 then
                 -- The floor of the one that releases: its connection is to the server as it is now, the
-                -- waiter's wish may come from before a loss of data.
+                -- waiter's request may come from before a loss of data.
                 local counts, first = pcall(take_tokens, counter, count, tonumber(floor), 0)
                 if not counts then
                     told = tell(publish, channel, '0')
@@ -86,13 +86,13 @@ if mine and not linger then
                     'granted ' .. question .. ' ' .. terms .. waiter .. ' ' .. lock)
                 if others == 0 then
                     if several then
-                        redis.call('LPOP', wishes)
+                        redis.call('LPOP', requests)
                     end
                 elseif several then
-                    redis.call('LSET', wishes, '0', others_place)
+                    redis.call('LSET', requests, '0', others_place)
                 else
-                    redis.call('RPUSH', wishes, others_place)
-                    redis.call('PEXPIRE', wishes, turn_kept_for)
+                    redis.call('RPUSH', requests, others_place)
+                    redis.call('PEXPIRE', requests, turn_kept_for)
                 end
                 return {1, 0, untold}
             elseif unheard_from then
@@ -109,42 +109,42 @@ if mine and not linger then
                     write_hold(lock, holds, waiter, math.min(ttl, left),
                         string.format('%d %s %s', first, count, now), waiter, '1')
                     if several then
-                        redis.call('LPOP', wishes)
+                        redis.call('LPOP', requests)
                     end
                     return {1, 0}
                 end
                 stays, kept = true, kept or waiting[1]
             end
         end
-        if not is_theirs or not waiter then
-            redis.call('LPOP', wishes)
+        if not is_their_turn or not waiter then
+            redis.call('LPOP', requests)
             if stays then
-                if redis.call('RPUSH', wishes, waiting[1]) == 1 then
-                    set_end(wishes, math.max(alive_until - now_ms(), 1))
+                if redis.call('RPUSH', requests, waiting[1]) == 1 then
+                    set_end(requests, math.max(alive_until - now_ms(), 1))
                 end
             end
-            waiting = redis.call('LRANGE', wishes, '0', '1')
+            waiting = redis.call('LRANGE', requests, '0', '1')
         end
     end
     told = told or tell(publish, channel, message)
     local count = told > 0 and redis.pcall('PUBSUB', subscribers, channel, listeners)
-    local theirs = count and not count.err and tonumber(count[2]) > tonumber(count[4])
+    local others_listen = count and not count.err and tonumber(count[2]) > tonumber(count[4])
     local state, _, lasts
-    if theirs then
+    if others_listen then
         state, _, lasts = turn_state(turn)
     end
-    if theirs and state ~= 'missed' then
+    if others_listen and state ~= 'missed' then
         set_turn(turn, (state == 'seen' and '0' or '') .. #message, turn_kept_for + lasts, lasts)
     end
     return {1, told, untold}
 end
 
 -- include: exclusive
--- include: wishes
+-- include: requests
 -- include: looks
 
-if mine then
+if held then
     return linger_alone(lock, owner, holds, owner, tonumber(linger))
 end
-take_back_wish(owner, wishes)
+take_back_request(owner, requests)
 return refusal(fields, 'HMGET') or not_mine(lock, owner, tonumber(linger or 0))

@@ -165,13 +165,13 @@ end
 if redis.call('ZSCORE', timeouts, ids[1]) then
     return grant_again()
 end
-local theirs, state
+local their_turn, state
 if over and free >= permits then
-    theirs, state = turn_of_others(turn, over)
+    their_turn, state = turn_of_others(turn, over)
 elseif over and free <= 0 then
     note_that_they_came(turn)
 end
-if free >= permits and not theirs then
+if free >= permits and not their_turn then
     local reply = grant()
     end_their_turn(turn, state, over)
     return reply
@@ -179,4 +179,4 @@ end
 if set_counter then
     redis.call('SET', semaphore, free)
 end
-return theirs or {0, earliest_end()}
+return their_turn or {0, earliest_end()}

@@ -66,12 +66,12 @@ if kind == 'none' then
     if converts then
         return {-1, 0}
     end
-    local theirs, state
+    local their_turn, state
     if over then
-        theirs, state = turn_of_others(turn, over)
+        their_turn, state = turn_of_others(turn, over)
     end
-    if theirs then
-        return theirs
+    if their_turn then
+        return their_turn
     end
     local reply = grant_alone(claim, lock, holds, counter, {'mode', 'read', owner, '1'})
     redis.call('SET', timeout, '1', 'PX', claim.ttl)

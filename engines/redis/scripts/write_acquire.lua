@@ -42,12 +42,12 @@ if kind == 'none' then
     if converts then
         return {-1, 0}
     end
-    local theirs, state
+    local their_turn, state
     if over then
-        theirs, state = turn_of_others(turn, over)
+        their_turn, state = turn_of_others(turn, over)
     end
-    if theirs then
-        return theirs
+    if their_turn then
+        return their_turn
     end
     if state and state ~= 'missed' then
         claim.count = '1'
@@ -87,7 +87,7 @@ local in_the_way = enough_of_many(lock, key_prefix, 1, owner)
 if in_the_way then
     return {0, in_the_way[1] == -1 and 0 or math.max(in_the_way[1], 1)}
 end
-local mine, others, shortest, dead = false, false, 0, {}
+local held, others, shortest, dead = false, false, 0, {}
 local readers = readers_of(lock, key_prefix)
 if redis.call('HLEN', lock) ~= #readers + 1 then
     return not_a_lock()
@@ -96,7 +96,7 @@ for _, reader in ipairs(readers) do
     if reader.left == -2 then
         dead[#dead + 1] = reader.owner
     elseif reader.owner == owner and not lingers(redis.call('HGET', holds, owner)) then
-        mine = true
+        held = true
     else
         others = true
         if reader.left ~= -1 then
@@ -106,7 +106,7 @@ for _, reader in ipairs(readers) do
     end
 end
 if not others then
-    return mine and upgrade() or grant_alone(claim, lock, holds, counter, writer)
+    return held and upgrade() or grant_alone(claim, lock, holds, counter, writer)
 end
 for _, reader in ipairs(dead) do
     redis.call('HDEL', lock, reader)

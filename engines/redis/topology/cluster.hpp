@@ -11,8 +11,9 @@
 #include <thread>
 #include <vector>
 
-#include <common/backoff.hpp>
 #include <common/callback_gate.hpp>
+#include <redis/topology/cluster_channels.hpp>
+#include <redis/topology/cluster_refresh.hpp>
 #include <redis/topology/cluster_survey.hpp>
 #include <redis/topology/node.hpp>
 #include <redis/topology/redirect.hpp>
@@ -23,30 +24,27 @@ namespace holdfast::engines::redis {
 
 /// Several masters that share the slots among them.
 ///
-/// The functions are in three files: getting commands to their server and following redirections
-/// (cluster.cpp), keeping the map (cluster_refresh.cpp), channels (cluster_channels.cpp).
-///
-/// The map is fetched anew, by a thread of our own, when a server sends us elsewhere, is lost, does not
-/// serve its channels or says that the cluster is down (at once, then with growing, jittered pauses),
-/// and every few seconds; it comes from whichever server answers, those in doubt last. Servers that are
-/// masters no more are given a moment to answer what they have been asked, then dropped.
-class cluster final : public router {
+/// A thread of its own fetches the map again when a server redirects a request, is lost, does not serve
+/// its channels or says that the cluster is down, and every few seconds. The map comes from the first
+/// server that answers; servers in doubt are asked last. Servers that are masters no more are given a
+/// moment to answer, then dropped.
+class cluster final : public router, private cluster_channels::servers {
 public:
-    cluster(const address& where, events told, cluster_use use);
+    cluster(const address& given, events told, cluster_use use);
     cluster(const cluster&) = delete;
     cluster& operator=(const cluster&) = delete;
     ~cluster() override;
 
     [[nodiscard]] failure connect(clock::time_point deadline) override;
-    void send(std::uint16_t slot, lane which, connection::encode what, call how,
+    void send(std::uint16_t slot, lane path, connection::encode encoder, call terms,
               connection::done finished) override;
     [[nodiscard]] std::vector<std::uint16_t> a_slot_of_each_master() override;
     [[nodiscard]] std::size_t slots_of_nobody() override;
 
-    void subscribe(const channel_place& where) override;
-    void unsubscribe(const channel_place& where) override;
-    [[nodiscard]] bool subscribed(const channel_place& where) const override;
-    void attend(std::uint16_t slot, idle_thread& who,
+    void subscribe(const channel_place& place) override;
+    void unsubscribe(const channel_place& place) override;
+    [[nodiscard]] bool subscribed(const channel_place& place) const override;
+    void attend(std::uint16_t slot, idle_thread& attendant,
                 const std::function<bool()>& others_listen) override;
     [[nodiscard]] const std::string& publish_command() const noexcept override {
         return publish_command_;
@@ -61,85 +59,66 @@ private:
 
     /// How often a request may be sent elsewhere.
     static constexpr int most_hops = 5;
-    /// Between looks at the map that nothing has prompted.
-    static constexpr std::chrono::seconds usual_pause{5};
-    /// While there is trouble.
-    static constexpr std::chrono::milliseconds longest_pause{500};
     /// For one server to tell us its map.
     static constexpr std::chrono::milliseconds survey_patience{500};
     /// Servers that are asked when what they say is in doubt.
     static constexpr int most_opinions = 3;
     /// For a server that is a master no more to say so.
     static constexpr std::chrono::milliseconds farewell{250};
-    /// For a server to serve the channels it should, and between looks whether it does.
-    static constexpr std::chrono::seconds channel_patience{1};
-
     /// A request on its way from server to server.
-    struct errand {
+    struct routed_request {
         std::uint16_t slot{};
-        lane which{};
-        connection::encode what;
+        lane path{};
+        connection::encode encode;
         clock::time_point deadline;
         connection::done finished;
         int hops{};
     };
     enum class manner : std::uint8_t { plain, asking };
 
-    /// A channel, and where we are subscribed to it. Nowhere: the next look at the map will tell.
-    struct attachment {
-        channel_place where;
-        std::optional<node_address> at;
-    };
-
     struct former_node {
-        std::shared_ptr<node> who;
+        std::shared_ptr<node> server;
         clock::time_point since;
         bool reset{};
     };
 
-    // Getting commands to their server. cluster.cpp
-    void dispatch(const std::shared_ptr<errand>& what, call how);
-    [[nodiscard]] std::optional<node_address> whom_to_ask_about_slots() const;
-    void go(const std::shared_ptr<errand>& what, const std::shared_ptr<node>& to, manner how_asked,
-            call how);
-    void returned(const std::shared_ptr<errand>& what, const node& from, connection::result result);
-    void follow(const std::shared_ptr<errand>& what, const redirect& where, const value& answer);
-    void go_on(const std::shared_ptr<errand>& what, const redirect& where);
+    // Getting commands to their server.
+    void dispatch(const std::shared_ptr<routed_request>& sent, call terms);
+    [[nodiscard]] std::optional<node_address> any_master() const;
+    void go(const std::shared_ptr<routed_request>& sent, const std::shared_ptr<node>& to, manner style,
+            call terms);
+    void returned(const std::shared_ptr<routed_request>& sent, const node& from,
+                  connection::result result);
+    void follow(const std::shared_ptr<routed_request>& sent, const redirect& target,
+                const value& answer);
+    void go_on(const std::shared_ptr<routed_request>& sent, const redirect& target);
 
-    // Keeping the map. cluster_refresh.cpp
+    // Keeping the map.
     [[nodiscard]] cluster_survey first_survey(clock::time_point deadline);
     void background();
     void refresh(guard& lock);
     [[nodiscard]] std::optional<cluster_survey> newest_survey(guard& lock);
-    [[nodiscard]] std::vector<node_address> whom_to_ask() const;
-    [[nodiscard]] cluster_survey ask(const node_address& whom, guard& lock);
+    [[nodiscard]] std::vector<node_address> servers_to_ask() const;
+    [[nodiscard]] cluster_survey ask(const node_address& address, guard& lock);
     void adopt(slot_map map);
     void inherit_replicas(const slot_map& before);
     [[nodiscard]] std::uint32_t replicas_seen(const node_address& master) const;
     void dismiss(guard& lock);
-    /// With the lock held.
-    void want_refresh();
-    void lost(const node_address& who);
+    void lost(const node_address& server);
     void moved(std::uint16_t slot, const node_address& to);
-    [[nodiscard]] std::shared_ptr<node> node_at(const node_address& where);
-
-    // Channels. cluster_channels.cpp; with the lock held.
-    [[nodiscard]] channel_style style_of(const channel_place& where) const;
-    void attach(attachment& what);
-    void attach_all();
-    [[nodiscard]] std::optional<node_address> home_of(const attachment& what) const;
-    [[nodiscard]] bool serves(const attachment& what) const;
-    [[nodiscard]] bool deaf(const node_address& which) const;
-    void look_for_deaf_ones();
     void moved_away(const std::string& channel, const node_address& from);
+    // With the lock held.
+    [[nodiscard]] std::shared_ptr<node> node_at(const node_address& server);
+    [[nodiscard]] subscriber* known_subscriber(const node_address& server) const override;
+    [[nodiscard]] subscriber& subscriber_at(const node_address& server) override;
+    void want_refresh() override;
 
-    const address where_;
+    const address address_;
     const events told_;
     const cluster_use use_;
     callback_gate gate_;
     /// Settled before anything is sent.
     std::string publish_command_{"publish"};
-    bool sharded_{};
 
     mutable std::mutex mutex_;
     std::condition_variable wake_;
@@ -151,14 +130,10 @@ private:
     /// When a server was last lost; it is asked last.
     std::map<node_address, clock::time_point> losses_;
     std::map<node_address, std::uint32_t> most_replicas_;
-    std::map<std::string, attachment> channels_;
-    /// Since when none of the channels at a server has been served.
-    std::map<node_address, clock::time_point> deaf_since_;
+    cluster_channels channels_{map_, *this};
     std::uint64_t commands_before_{};
 
-    clock::time_point refreshed_{};
-    clock::time_point refresh_at_{};
-    backoff pauses_;
+    cluster_refresh refresh_;
     std::jthread thread_;
 };
 

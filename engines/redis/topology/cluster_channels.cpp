@@ -1,77 +1,53 @@
-#include <redis/topology/cluster.hpp>
-
-#include <utility>
+#include <redis/topology/cluster_channels.hpp>
 
 namespace holdfast::engines::redis {
 
-channel_style cluster::style_of(const channel_place& where) const {
-    return sharded_ ? where.style : channel_style::classic;
+channel_style cluster_channels::style_of(const channel_place& place) const {
+    return sharded_ ? place.style : channel_style::classic;
 }
 
-void cluster::subscribe(const channel_place& where) {
-    const guard lock{mutex_};
-    if (channels_.empty()) {
-        wake_.notify_all();  // from now on it looks after channels
-    }
-    auto& added = channels_[where.channel];
-    added.where = where;
+void cluster_channels::subscribe(const channel_place& place) {
+    auto& added = channels_[place.channel];
+    added.place = place;
     attach(added);
 }
 
-void cluster::unsubscribe(const channel_place& where) {
-    const guard lock{mutex_};
-    const auto found = channels_.find(where.channel);
+void cluster_channels::unsubscribe(const channel_place& place) {
+    const auto found = channels_.find(place.channel);
     if (found == channels_.end()) {
         return;
     }
-    if (found->second.at) {
-        if (const auto server = nodes_.find(*found->second.at); server != nodes_.end()) {
-            server->second->pubsub().unsubscribe(where.channel);
+    if (found->second.server) {
+        if (auto* const before = owner_.known_subscriber(*found->second.server)) {
+            before->unsubscribe(place.channel);
         }
     }
     channels_.erase(found);
 }
 
-bool cluster::subscribed(const channel_place& where) const {
-    const guard lock{mutex_};
-    const auto found = channels_.find(where.channel);
+bool cluster_channels::subscribed(const channel_place& place) const {
+    const auto found = channels_.find(place.channel);
     return found != channels_.end() && serves(found->second);
 }
 
-/// Where the slot's master was given up as deaf, channels are elsewhere, and nobody attends there.
-void cluster::attend(std::uint16_t slot, idle_thread& who, const std::function<bool()>& others_listen) {
-    std::shared_ptr<node> home;
-    {
-        const guard lock{mutex_};
-        if (const auto* const owner = map_.owner(slot); owner != nullptr) {
-            const auto found = nodes_.find(*owner);
-            home = found == nodes_.end() ? nullptr : found->second;
-        }
-    }
-    if (home) {
-        home->pubsub().attend(who, others_listen);
-    }
-}
-
-bool cluster::serves(const attachment& what) const {
-    if (!what.at) {
+bool cluster_channels::serves(const attachment& channel) const {
+    if (!channel.server) {
         return false;
     }
-    const auto server = nodes_.find(*what.at);
-    return server != nodes_.end() && server->second->pubsub().active(what.where.channel);
+    const auto* const at = owner_.known_subscriber(*channel.server);
+    return at != nullptr && at->active(channel.place.channel);
 }
 
-bool cluster::deaf(const node_address& which) const {
-    const auto found = deaf_since_.find(which);
-    return found != deaf_since_.end() && clock::now() - found->second >= channel_patience;
+bool cluster_channels::deaf(const node_address& server) const {
+    const auto found = deaf_since_.find(server);
+    return found != deaf_since_.end() && clock::now() - found->second >= patience;
 }
 
-/// A master that is gone does not say so, and whoever waits for a notification may ask nothing.
-void cluster::look_for_deaf_ones() {
+void cluster_channels::look_for_deaf_servers() {
     std::map<node_address, bool> hearing;
     for (const auto& [name, each] : channels_) {
-        if (each.at) {
-            bool& well = hearing[*each.at];
+        if (each.server) {
+            bool& well = hearing[*each.server];
             well = well || serves(each);
         }
     }
@@ -79,25 +55,25 @@ void cluster::look_for_deaf_ones() {
         const auto found = hearing.find(each.first);
         return found == hearing.end() || found->second;
     });
-    for (const auto& [where, well] : hearing) {
+    for (const auto& [server, well] : hearing) {
         if (!well) {
-            deaf_since_.try_emplace(where, clock::now());
+            deaf_since_.try_emplace(server, clock::now());
         }
-        if (deaf(where)) {
-            want_refresh();
+        if (deaf(server)) {
+            owner_.want_refresh();
         }
     }
 }
 
-/// The slot's master, also for those channels that every server would serve: it spreads them. These
-/// leave it for the next when it does not serve them.
-std::optional<node_address> cluster::home_of(const attachment& what) const {
-    const auto* const owner = map_.owner(what.where.slot);
-    if (style_of(what.where) == channel_style::sharded) {
+/// The slot's master, also for channels that every server would serve: this spreads them. Such a
+/// channel leaves the master for another server when the master does not serve it.
+std::optional<node_address> cluster_channels::home_of(const attachment& channel) const {
+    const auto* const owner = map_.owner(channel.place.slot);
+    if (style_of(channel.place) == channel_style::sharded) {
         return owner == nullptr ? std::nullopt : std::optional{*owner};
     }
-    if (what.at && map_.is_master(*what.at) && !deaf(*what.at)) {
-        return what.at;
+    if (channel.server && map_.is_master(*channel.server) && !deaf(*channel.server)) {
+        return channel.server;
     }
     if (owner != nullptr && !deaf(*owner)) {
         return *owner;
@@ -107,40 +83,38 @@ std::optional<node_address> cluster::home_of(const attachment& what) const {
             return each;
         }
     }
-    return what.at;
+    return channel.server;
 }
 
-void cluster::attach(attachment& what) {
-    const auto home = home_of(what);
-    if (what.at && what.at != home) {
-        if (const auto before = nodes_.find(*what.at); before != nodes_.end()) {
-            before->second->pubsub().unsubscribe(what.where.channel);
-        }
-    }
-    if (!home) {
-        what.at.reset();
-        want_refresh();
+void cluster_channels::attach(attachment& channel) {
+    const auto home = home_of(channel);
+    if (channel.server == home && home) {
         return;
     }
-    if (what.at != home) {
-        what.at = home;
-        node_at(*home)->pubsub().subscribe(what.where.channel, style_of(what.where));
+    if (channel.server) {
+        if (auto* const before = owner_.known_subscriber(*channel.server)) {
+            before->unsubscribe(channel.place.channel);
+        }
+    }
+    channel.server = home;
+    if (home) {
+        owner_.subscriber_at(*home).subscribe(channel.place.channel, style_of(channel.place));
+    } else {
+        owner_.want_refresh();
     }
 }
 
-void cluster::attach_all() {
+void cluster_channels::attach_all() {
     for (auto& [name, each] : channels_) {
         attach(each);
     }
 }
 
-/// The server has forgotten the channel; where it went, the map has to tell.
-void cluster::moved_away(const std::string& channel, const node_address& from) {
-    const guard lock{mutex_};
+void cluster_channels::moved_away(const std::string& channel, const node_address& from) {
     const auto found = channels_.find(channel);
-    if (found != channels_.end() && found->second.at == from) {
-        found->second.at.reset();
-        want_refresh();
+    if (found != channels_.end() && found->second.server == from) {
+        found->second.server.reset();
+        owner_.want_refresh();
     }
 }
 

@@ -31,9 +31,9 @@ namespace {
                                              ": this server is not part of a cluster; use redis://" +
                                              asked.text() + " (" + answer.text + ")"};
     }
-    failure why = answer.is_error() ? meaning_of(answer) : senseless_answer("CLUSTER SLOTS");
-    why.detail = asked.text() + ": " + why.detail;
-    return why;
+    failure reason = answer.is_error() ? meaning_of(answer) : senseless_answer("CLUSTER SLOTS");
+    reason.detail = asked.text() + ": " + reason.detail;
+    return reason;
 }
 
 }  // namespace
@@ -91,28 +91,28 @@ cluster_survey survey_through(node& server, clock::time_point deadline) {
     return result;
 }
 
-cluster_survey survey_by_visit(const node_address& where, const connection_settings& how,
+cluster_survey survey_by_visit(const node_address& server, const connection_settings& settings,
                                clock::time_point deadline) {
     cluster_survey result;
-    connection_settings patient = how;
+    connection_settings patient = settings;
     patient.connect_timeout =
         std::max(std::chrono::milliseconds{1},
                  std::chrono::duration_cast<std::chrono::milliseconds>(deadline - clock::now()));
-    failure why;
+    failure reason;
     {
-        connection visit{where,
+        connection visit{server,
                          patient,
                          survey_commands(),
                          {.check_greeting =
                               [&](const std::vector<value>& answers) {
-                                  result = read_survey(answers, where);
+                                  result = read_survey(answers, server);
                                   return failure{};
                               },
                           .lost = {}}};
-        why = visit.connect(deadline);
+        reason = visit.connect(deadline);
     }
-    if (why && !result.error) {
-        result.error = std::move(why);
+    if (reason && !result.error) {
+        result.error = std::move(reason);
     }
     return result;
 }

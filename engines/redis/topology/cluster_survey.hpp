@@ -30,7 +30,8 @@ struct cluster_survey {
 /// Asks a server that we are connected to, or will be.
 [[nodiscard]] cluster_survey survey_through(node& server, clock::time_point deadline);
 /// Asks any server, on a connection of its own.
-[[nodiscard]] cluster_survey survey_by_visit(const node_address& where, const connection_settings& how,
+[[nodiscard]] cluster_survey survey_by_visit(const node_address& server,
+                                             const connection_settings& settings,
                                              clock::time_point deadline);
 
 }  // namespace holdfast::engines::redis

@@ -13,53 +13,53 @@ namespace {
 /// The server's uptime is the difference of two times in whole seconds, so it may be up to a second
 /// more than is true. It is never taken for older than it is.
 [[nodiscard]] store_instance instance_in(const value& info) {
-    store_instance who;
+    store_instance instance;
     if (info.type != value::kind::text) {
-        return who;
+        return instance;
     }
-    who.id = info_field(info.text, "run_id");
+    instance.id = info_field(info.text, "run_id");
     const auto uptime = info_field(info.text, "uptime_in_seconds");
     std::int64_t seconds{};
     const char* const end = uptime.data() + uptime.size();
     if (!uptime.empty() && std::from_chars(uptime.data(), end, seconds).ec == std::errc{}) {
-        who.since = clock::now() - std::chrono::seconds{std::max<std::int64_t>(seconds - 1, 0)};
+        instance.since = clock::now() - std::chrono::seconds{std::max<std::int64_t>(seconds - 1, 0)};
     }
-    return who;
+    return instance;
 }
 
 }  // namespace
 
-node::node(node_address where, connection_settings how, events told)
+node::node(node_address where, connection_settings settings, events told)
     : where_{std::move(where)},
-      how_{std::move(how)},
+      settings_{std::move(settings)},
       told_{std::move(told)},
-      subscriber_{where_, how_, told_.pubsub},
+      subscriber_{where_, settings_, told_.pubsub},
       common_{make_connection(router::lane::common)} {}
 
-std::unique_ptr<connection> node::make_connection(router::lane which) {
-    const bool common = which == router::lane::common;
+std::unique_ptr<connection> node::make_connection(router::lane path) {
+    const bool common = path == router::lane::common;
     return std::make_unique<connection>(
-        where_, how_, std::vector<std::vector<std::string>>{{"ROLE"}, {"INFO", "server"}},
+        where_, settings_, std::vector<std::vector<std::string>>{{"ROLE"}, {"INFO", "server"}},
         connection::events{[this, common](const std::vector<value>& replies) {
-                               failure why = greeted(replies);
-                               if (common && !why) {
+                               failure reason = greeted(replies);
+                               if (common && !reason) {
                                    reachable_.store(true);
                                }
-                               return why;
+                               return reason;
                            },
-                           [this, common](const failure& why) {
+                           [this, common](const failure& reason) {
                                if (common) {
                                    reachable_.store(false);
                                }
                                if (told_.lost) {
-                                   told_.lost(why);
+                                   told_.lost(reason);
                                }
                            }});
 }
 
 failure node::greeted(const std::vector<value>& replies) {
     if (replies.size() > 1) {
-        auto who = instance_in(replies[1]);
+        auto instance = instance_in(replies[1]);
         // Valkey calls it so.
         const bool cluster = info_field(replies[1].text, "redis_mode") == "cluster" ||
                              info_field(replies[1].text, "server_mode") == "cluster";
@@ -68,7 +68,7 @@ failure node::greeted(const std::vector<value>& replies) {
                     where_.text() + " is a server of a cluster; use redis+cluster://" + where_.text()};
         }
         const std::lock_guard lock{guard_};
-        instance_ = std::move(who);
+        instance_ = std::move(instance);
     }
     return replies.empty() ? failure{} : check_role(replies[0]);
 }
@@ -93,13 +93,13 @@ failure node::check_role(const value& answer) {
     return {};
 }
 
-connection& node::of(router::lane which) {
-    if (which == router::lane::common) {
+connection& node::of(router::lane path) {
+    if (path == router::lane::common) {
         return *common_;
     }
     const std::lock_guard lock{guard_};
     if (!confirmed_) {
-        confirmed_ = make_connection(which);
+        confirmed_ = make_connection(path);
     }
     return *confirmed_;
 }
@@ -108,17 +108,17 @@ failure node::connect(clock::time_point deadline) {
     return common_->connect(deadline);
 }
 
-void node::send(router::lane which, connection::encode what, call how, connection::done finished) {
-    of(which).send(std::move(what), how, std::move(finished));
+void node::send(router::lane path, connection::encode encoder, call terms, connection::done finished) {
+    of(path).send(std::move(encoder), terms, std::move(finished));
 }
 
-void node::reset(const failure& why) {
-    common_->reset(why);
+void node::reset(const failure& reason) {
+    common_->reset(reason);
     std::unique_lock lock{guard_};
     connection* const confirmed = confirmed_.get();
     lock.unlock();  // completions run in there
     if (confirmed != nullptr) {
-        confirmed->reset(why);
+        confirmed->reset(reason);
     }
 }
 

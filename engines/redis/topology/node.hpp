@@ -22,18 +22,18 @@ public:
     struct events {
         subscriber::events pubsub;
         /// A command connection was lost or could not be made. May be empty.
-        std::function<void(const failure& why)> lost;
+        std::function<void(const failure& reason)> lost;
         /// Whether it is to be a server of a cluster. One that is, and is not to be, is refused: it
         /// would take some locks and not others.
         bool clustered{};
     };
 
-    node(node_address where, connection_settings how, events told);
+    node(node_address where, connection_settings settings, events told);
 
     [[nodiscard]] failure connect(clock::time_point deadline);
-    void send(router::lane which, connection::encode what, call how, connection::done finished);
+    void send(router::lane path, connection::encode encoder, call terms, connection::done finished);
     /// Drops the command connections, so that the next request finds out who is there now.
-    void reset(const failure& why);
+    void reset(const failure& reason);
 
     [[nodiscard]] subscriber& pubsub() noexcept { return subscriber_; }
     [[nodiscard]] const subscriber& pubsub() const noexcept { return subscriber_; }
@@ -50,11 +50,11 @@ public:
 private:
     [[nodiscard]] failure greeted(const std::vector<value>& replies);
     [[nodiscard]] failure check_role(const value& answer);
-    [[nodiscard]] std::unique_ptr<connection> make_connection(router::lane which);
-    [[nodiscard]] connection& of(router::lane which);
+    [[nodiscard]] std::unique_ptr<connection> make_connection(router::lane path);
+    [[nodiscard]] connection& of(router::lane path);
 
     node_address where_;
-    connection_settings how_;
+    connection_settings settings_;
     events told_;
     std::atomic<std::uint32_t> replicas_{0};
     std::atomic<bool> reachable_{true};

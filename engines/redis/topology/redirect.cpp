@@ -56,9 +56,9 @@ std::optional<redirect> read_redirect(const value& answer, const node_address& a
     const auto code = next_word(text);
     redirect result;
     if (code == "MOVED") {
-        result.what = redirect::kind::moved;
+        result.type = redirect::kind::moved;
     } else if (code == "ASK") {
-        result.what = redirect::kind::ask;
+        result.type = redirect::kind::ask;
     } else {
         return std::nullopt;
     }
@@ -67,14 +67,14 @@ std::optional<redirect> read_redirect(const value& answer, const node_address& a
     // An IPv6 address has colons of its own, and no brackets.
     const auto colon = place.rfind(':');
     if (colon == std::string_view::npos || !read_number(slot, result.slot) ||
-        !read_number(place.substr(colon + 1), result.where.port)) {
+        !read_number(place.substr(colon + 1), result.server.port)) {
         return std::nullopt;
     }
     const auto host = place.substr(0, colon);
     if (host == "?") {
         return std::nullopt;
     }
-    result.where.host = host.empty() ? asked.host : std::string{host};
+    result.server.host = host.empty() ? asked.host : std::string{host};
     return result;
 }
 

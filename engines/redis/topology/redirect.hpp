@@ -18,9 +18,9 @@ struct redirect {
     enum class kind : std::uint8_t {
         moved,  ///< the slot belongs to another server now
         ask,    ///< the slot is on its way there: ask there this once
-    } what{};
+    } type{};
     std::uint16_t slot{};
-    node_address where;
+    node_address server;
 };
 
 /// "MOVED 3999 10.0.0.5:6381", "ASK 3999 ::1:6381", "MOVED 3999 :6381" (the host that was asked).

@@ -51,7 +51,7 @@ public:
     /// `encode` may be called again, for another server, when the first one was not responsible.
     /// Errors that mean "somewhere else" or "not now" are followed or reported as failures; all others
     /// are values in the result.
-    virtual void send(std::uint16_t slot, lane which, connection::encode what, call how,
+    virtual void send(std::uint16_t slot, lane path, connection::encode encoder, call terms,
                       connection::done finished) = 0;
     /// For commands that concern all data there is.
     [[nodiscard]] virtual std::vector<std::uint16_t> a_slot_of_each_master() = 0;
@@ -64,11 +64,11 @@ public:
         done({});
     }
 
-    virtual void subscribe(const channel_place& where) = 0;
-    virtual void unsubscribe(const channel_place& where) = 0;
-    [[nodiscard]] virtual bool subscribed(const channel_place& where) const = 0;
+    virtual void subscribe(const channel_place& place) = 0;
+    virtual void unsubscribe(const channel_place& place) = 0;
+    [[nodiscard]] virtual bool subscribed(const channel_place& place) const = 0;
     /// As `subscriber::attend`, where the channels of `slot` are published.
-    virtual void attend(std::uint16_t slot, idle_thread& who,
+    virtual void attend(std::uint16_t slot, idle_thread& visitor,
                         const std::function<bool()>& others_listen) = 0;
     /// "publish" or "spublish".
     [[nodiscard]] virtual const std::string& publish_command() const noexcept = 0;
@@ -80,15 +80,15 @@ public:
     [[nodiscard]] virtual std::uint64_t commands_sent() const = 0;
 };
 
-[[nodiscard]] std::unique_ptr<router> make_standalone(const address& where, router::events told);
+[[nodiscard]] std::unique_ptr<router> make_standalone(const address& given, router::events told);
 /// `patience`: see `master_choice`.
 [[nodiscard]] std::unique_ptr<router> make_sentinel(
-    const address& where, router::events told,
+    const address& given, router::events told,
     clock::duration patience = master_choice::default_patience);
 /// What a cluster must be fit for when it is connected to. One that is down grants no locks, but its
 /// servers can be looked at.
 enum class cluster_use : std::uint8_t { locks, looking };
-[[nodiscard]] std::unique_ptr<router> make_cluster(const address& where, router::events told,
+[[nodiscard]] std::unique_ptr<router> make_cluster(const address& given, router::events told,
                                                    cluster_use use = cluster_use::locks);
 
 }  // namespace holdfast::engines::redis

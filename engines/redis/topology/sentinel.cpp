@@ -21,8 +21,8 @@ using namespace std::chrono_literals;
 
 /// The server that the sentinels call the master, for as long as they do.
 struct reign {
-    reign(node_address where, const connection_settings& how, node::events told)
-        : server{std::move(where), how, std::move(told)} {}
+    reign(node_address where, const connection_settings& settings, node::events told)
+        : server{std::move(where), settings, std::move(told)} {}
 
     node server;
     /// Nothing more is sent to it, even if it answers: it may not know yet what has happened.
@@ -36,26 +36,27 @@ struct reign {
 /// more, and every few seconds; and they tell of a new master by themselves.
 class sentinel final : public router {
 public:
-    sentinel(const address& where, events told, clock::duration patience)
-        : where_{where}, told_{std::move(told)}, choice_{patience} {
-        views_.resize(where_.nodes.size());
-        silences_.resize(where_.nodes.size());
+    sentinel(const address& given, events told, clock::duration patience)
+        : address_{given}, told_{std::move(told)}, choice_{patience} {
+        views_.resize(address_.nodes.size());
+        silences_.resize(address_.nodes.size());
     }
     sentinel(const sentinel&) = delete;
     sentinel& operator=(const sentinel&) = delete;
     ~sentinel() override;
 
     [[nodiscard]] failure connect(clock::time_point deadline) override;
-    void send(std::uint16_t, lane which, connection::encode what, call how,
+    void send(std::uint16_t, lane path, connection::encode encoder, call terms,
               connection::done finished) override;
     [[nodiscard]] std::vector<std::uint16_t> a_slot_of_each_master() override { return {0}; }
     void check_sentinels(clock::time_point until,
                          std::function<void(std::vector<sentinel_checkup>)> done) override;
 
-    void subscribe(const channel_place& where) override;
-    void unsubscribe(const channel_place& where) override;
-    [[nodiscard]] bool subscribed(const channel_place& where) const override;
-    void attend(std::uint16_t, idle_thread& who, const std::function<bool()>& others_listen) override;
+    void subscribe(const channel_place& place) override;
+    void unsubscribe(const channel_place& place) override;
+    [[nodiscard]] bool subscribed(const channel_place& place) const override;
+    void attend(std::uint16_t, idle_thread& visitor,
+                const std::function<bool()>& others_listen) override;
     [[nodiscard]] const std::string& publish_command() const noexcept override {
         static const std::string command{"publish"};
         return command;
@@ -72,19 +73,19 @@ private:
     void start_informers();
     [[nodiscard]] failure find_master(clock::time_point deadline);
     [[nodiscard]] failure reach_master(clock::time_point deadline);
-    [[nodiscard]] failure why_no_master() const;
-    void heard_from(std::size_t which, std::optional<sentinel_view> view, failure why);
+    [[nodiscard]] failure no_master_reason() const;
+    void heard_from(std::size_t which, std::optional<sentinel_view> view, failure reason);
     [[nodiscard]] bool all_reported() const;
     [[nodiscard]] std::shared_ptr<reign> follow();
     [[nodiscard]] std::shared_ptr<reign> current() const;
     void bury();
     void ask_sentinels();
 
-    void pass_on(lane which, connection::encode what, call how, connection::done finished);
+    void pass_on(lane path, connection::encode encoder, call terms, connection::done finished);
     [[nodiscard]] connection::result judge(const reign* from, connection::result result);
-    void demoted(const reign* who);
+    void demoted(const reign* former);
 
-    const address where_;
+    const address address_;
     const events told_;
     callback_gate gate_;
 
@@ -120,22 +121,22 @@ sentinel::~sentinel() {
 
 failure sentinel::connect(clock::time_point deadline) {
     start_informers();
-    if (failure why = find_master(deadline)) {
-        return why;
+    if (failure reason = find_master(deadline)) {
+        return reason;
     }
     return reach_master(deadline);
 }
 
 void sentinel::start_informers() {
-    connection_settings how = where_.connection;
-    how.login = where_.sentinel_login;
-    how.database = 0;
-    for (std::size_t index = 0; index < where_.nodes.size(); ++index) {
+    connection_settings settings = address_.connection;
+    settings.login = address_.sentinel_login;
+    settings.database = 0;
+    for (std::size_t index = 0; index < address_.nodes.size(); ++index) {
         informers_.push_back(std::make_unique<sentinel_informer>(
-            where_.nodes[index], how, where_.service,
+            address_.nodes[index], settings, address_.service,
             sentinel_informer::events{
                 .told = [this, index](const sentinel_view& view) { heard_from(index, view, {}); },
-                .silent = [this, index](const failure& why) { heard_from(index, {}, why); }}));
+                .silent = [this, index](const failure& reason) { heard_from(index, {}, reason); }}));
     }
 }
 
@@ -165,10 +166,10 @@ failure sentinel::find_master(clock::time_point deadline) {
                         [&] { return all_reported(); });
     informed_ = true;
     static_cast<void>(follow());
-    return master_ ? failure{} : why_no_master();
+    return master_ ? failure{} : no_master_reason();
 }
 
-failure sentinel::why_no_master() const {
+failure sentinel::no_master_reason() const {
     for (const errc telling : {errc::unauthorised, errc::bad_configuration, errc::store_error}) {
         for (const failure& each : silences_) {
             if (each.code == telling) {
@@ -190,15 +191,15 @@ failure sentinel::reach_master(clock::time_point deadline) {
     constexpr auto pause = 100ms;
     for (;;) {
         const auto to = current();
-        failure why = to->server.connect(deadline);
-        if (!why || why.code == errc::unauthorised || why.code == errc::bad_configuration) {
-            return why;
+        failure reason = to->server.connect(deadline);
+        if (!reason || reason.code == errc::unauthorised || reason.code == errc::bad_configuration) {
+            return reason;
         }
         ask_sentinels();
         std::unique_lock lock{mutex_};
         const auto now = clock::now();
         if (now >= deadline) {
-            return why;
+            return reason;
         }
         changed_.wait_until(lock, std::min(deadline, now + pause), [&] { return master_ != to; });
     }
@@ -209,12 +210,12 @@ std::shared_ptr<reign> sentinel::current() const {
     return master_;
 }
 
-void sentinel::heard_from(std::size_t which, std::optional<sentinel_view> view, failure why) {
+void sentinel::heard_from(std::size_t which, std::optional<sentinel_view> view, failure reason) {
     std::shared_ptr<reign> deposed;
     {
         const std::lock_guard lock{mutex_};
         views_[which] = std::move(view);
-        silences_[which] = std::move(why);
+        silences_[which] = std::move(reason);
         if (informed_ && !closed_.load()) {
             deposed = follow();
         }
@@ -236,7 +237,7 @@ std::shared_ptr<reign> sentinel::follow() {
         return {};
     }
     auto next =
-        std::make_shared<reign>(choice_.current()->master, where_.connection,
+        std::make_shared<reign>(choice_.current()->master, address_.connection,
                                 node::events{.pubsub = {.heard = told_.heard,
                                                         .subscribed = told_.subscribed,
                                                         .moved_away = {},
@@ -285,7 +286,7 @@ void sentinel::check_sentinels(clock::time_point until,
         std::atomic<std::size_t> missing;
         std::function<void(std::vector<sentinel_checkup>)> done;
     };
-    const auto into = std::make_shared<checkups>(where_.nodes.size());
+    const auto into = std::make_shared<checkups>(address_.nodes.size());
     into->done = std::move(done);
     bool open = false;
     gate_.pass([&] {
@@ -304,35 +305,35 @@ void sentinel::check_sentinels(clock::time_point until,
     }
 }
 
-void sentinel::send(std::uint16_t, lane which, connection::encode what, call how,
+void sentinel::send(std::uint16_t, lane path, connection::encode encoder, call terms,
                     connection::done finished) {
-    if (how.from == caller::may_block) {
-        pass_on(which, std::move(what), how, std::move(finished));
+    if (terms.from == caller::may_block) {
+        pass_on(path, std::move(encoder), terms, std::move(finished));
         return;
     }
     // Completions may ask on while we are being destroyed.
     bool open = false;
     gate_.pass([&] {
         open = true;
-        pass_on(which, std::move(what), how, std::move(finished));
+        pass_on(path, std::move(encoder), terms, std::move(finished));
     });
     if (!open) {
         finished({{}, {errc::shut_down, "shutdown was called, or the client was destroyed"}});
     }
 }
 
-void sentinel::pass_on(lane which, connection::encode what, call how, connection::done finished) {
+void sentinel::pass_on(lane path, connection::encode encoder, call terms, connection::done finished) {
     const auto to = current();
     if (!to) {
         finished({{}, {errc::store_unavailable, "no master is known"}});
         return;
     }
     to->server.send(
-        which,
-        [at = to.get(), what = std::move(what)](std::string& out, const server_facts& server) {
-            return at->over.load() ? connection::expected{} : what(out, server);
+        path,
+        [at = to.get(), encoder = std::move(encoder)](std::string& out, const server_facts& server) {
+            return at->over.load() ? connection::expected{} : encoder(out, server);
         },
-        how,
+        terms,
         [this, at = to.get(), done = std::move(finished)](connection::result result) {
             done(judge(at, std::move(result)));
         });
@@ -354,17 +355,17 @@ connection::result sentinel::judge(const reign* from, connection::result result)
     if (first.error_code() == "READONLY") {
         demoted(from);
     }
-    if (failure why = not_now(first)) {
-        return {{}, std::move(why)};
+    if (failure reason = not_now(first)) {
+        return {{}, std::move(reason)};
     }
     return result;
 }
 
 /// Looks who is there now before anything else is sent, and who should be.
-void sentinel::demoted(const reign* who) {
+void sentinel::demoted(const reign* former) {
     gate_.pass([&] {
         const auto now = current();
-        if (now.get() == who) {
+        if (now.get() == former) {
             now->server.reset(
                 {errc::store_unavailable, now->server.where().text() + " became a replica"});
         }
@@ -372,33 +373,33 @@ void sentinel::demoted(const reign* who) {
     ask_sentinels();
 }
 
-void sentinel::subscribe(const channel_place& where) {
+void sentinel::subscribe(const channel_place& place) {
     const std::lock_guard lock{mutex_};
-    wanted_.insert(where.channel);
+    wanted_.insert(place.channel);
     if (master_) {
-        master_->server.pubsub().subscribe(where.channel, channel_style::classic);
+        master_->server.pubsub().subscribe(place.channel, channel_style::classic);
     }
 }
 
-void sentinel::unsubscribe(const channel_place& where) {
+void sentinel::unsubscribe(const channel_place& place) {
     const std::lock_guard lock{mutex_};
-    wanted_.erase(where.channel);
+    wanted_.erase(place.channel);
     if (master_) {
-        master_->server.pubsub().unsubscribe(where.channel);
+        master_->server.pubsub().unsubscribe(place.channel);
     }
 }
 
-bool sentinel::subscribed(const channel_place& where) const {
+bool sentinel::subscribed(const channel_place& place) const {
     const std::lock_guard lock{mutex_};
-    return master_ && master_->server.pubsub().active(where.channel);
+    return master_ && master_->server.pubsub().active(place.channel);
 }
 
-void sentinel::attend(std::uint16_t, idle_thread& who, const std::function<bool()>& others_listen) {
+void sentinel::attend(std::uint16_t, idle_thread& visitor, const std::function<bool()>& others_listen) {
     std::unique_lock lock{mutex_};
     const auto now = master_;
     lock.unlock();
     if (now) {
-        now->server.pubsub().attend(who, others_listen);
+        now->server.pubsub().attend(visitor, others_listen);
     }
 }
 
@@ -423,9 +424,9 @@ std::uint64_t sentinel::commands_sent() const {
 
 }  // namespace
 
-std::unique_ptr<router> make_sentinel(const address& where, router::events told,
+std::unique_ptr<router> make_sentinel(const address& given, router::events told,
                                       clock::duration patience) {
-    return std::make_unique<sentinel>(where, std::move(told), patience);
+    return std::make_unique<sentinel>(given, std::move(told), patience);
 }
 
 }  // namespace holdfast::engines::redis

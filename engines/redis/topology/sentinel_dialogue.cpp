@@ -26,8 +26,8 @@ void append(std::string& out, std::initializer_list<std::string_view> words) {
 }
 
 /// The connection is of no use, unless there is no reason.
-[[nodiscard]] sentinel_dialogue::news fault(failure why) {
-    return {.view = {}, .switched = false, .checkup = {}, .error = std::move(why)};
+[[nodiscard]] sentinel_dialogue::news fault(failure reason) {
+    return {.view = {}, .switched = false, .checkup = {}, .error = std::move(reason)};
 }
 
 [[nodiscard]] bool is_message(const value& answer) {
@@ -62,19 +62,19 @@ std::string sentinel_dialogue::checkup() {
     return ask_again(wish::checkup);
 }
 
-std::string sentinel_dialogue::ask_again(wish what) {
+std::string sentinel_dialogue::ask_again(wish purpose) {
     std::string out;
     append(out, {"UNSUBSCRIBE", channel});
     expected_.push_back(part::silence);
-    append_question(out, what);
+    append_question(out, purpose);
     return out;
 }
 
-void sentinel_dialogue::append_question(std::string& out, wish what) {
+void sentinel_dialogue::append_question(std::string& out, wish purpose) {
     append(out, {"SENTINEL", "GET-MASTER-ADDR-BY-NAME", service_});
     append(out, {"SENTINEL", "MASTER", service_});
     expected_.insert(expected_.end(), {part::address, part::details});
-    if (what == wish::checkup) {
+    if (purpose == wish::checkup) {
         append(out, {"SENTINEL", "CKQUORUM", service_});
         expected_.push_back(part::quorum);
     }
@@ -92,9 +92,9 @@ sentinel_dialogue::news sentinel_dialogue::take(const value& answer) {
     if (expected_.empty()) {
         return fault(senseless_answer("nothing"));
     }
-    const part what = expected_.front();
+    const part answered = expected_.front();
     expected_.pop_front();
-    switch (what) {
+    switch (answered) {
         case part::login:
             if (answer.is_error()) {
                 return fault({errc::unauthorised, "refused user name or password"});
@@ -179,12 +179,12 @@ sentinel_dialogue::news sentinel_dialogue::take_listening(const value& answer) {
     if (!answer.is_error()) {
         return {.view = view_, .switched = false, .checkup = {}, .error = {}};
     }
-    failure why = meaning_of(answer);
+    failure reason = meaning_of(answer);
     if (refuses_keys(answer)) {
-        why.detail += "; run: ACL SETUSER " + (login_.user.empty() ? "default" : login_.user) + " &" +
-                      std::string{channel};
+        reason.detail += "; run: ACL SETUSER " + (login_.user.empty() ? "default" : login_.user) +
+                         " &" + std::string{channel};
     }
-    return fault(std::move(why));
+    return fault(std::move(reason));
 }
 
 }  // namespace holdfast::engines::redis

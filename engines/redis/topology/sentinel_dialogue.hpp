@@ -53,8 +53,8 @@ private:
     enum class part : std::uint8_t { login, silence, address, details, quorum, listening };
     enum class wish : std::uint8_t { master, checkup };
 
-    void append_question(std::string& out, wish what);
-    [[nodiscard]] std::string ask_again(wish what);
+    void append_question(std::string& out, wish purpose);
+    [[nodiscard]] std::string ask_again(wish purpose);
     [[nodiscard]] news take_message(const value& message);
     [[nodiscard]] news take_address(const value& answer);
     void take_details(const value& answer);

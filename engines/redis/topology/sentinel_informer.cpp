@@ -18,12 +18,12 @@ constexpr std::string_view no_answer = "does not answer";
 
 }  // namespace
 
-sentinel_informer::sentinel_informer(node_address where, connection_settings how, std::string service,
-                                     events told)
+sentinel_informer::sentinel_informer(node_address where, connection_settings settings,
+                                     std::string service, events told)
     : where_{std::move(where)},
-      how_{std::move(how)},
+      settings_{std::move(settings)},
       told_{std::move(told)},
-      dialogue_{std::move(service), how_.login},
+      dialogue_{std::move(service), settings_.login},
       thread_{quiet_thread([this] { run(); })} {}
 
 sentinel_informer::~sentinel_informer() {
@@ -74,9 +74,9 @@ void sentinel_informer::end_checks(const std::function<bool(const check_wish&)>&
     }
 }
 
-void sentinel_informer::fail_checks(failure why) {
+void sentinel_informer::fail_checks(failure reason) {
     end_checks([](const check_wish&) { return true; },
-               {.where = where_, .silence = std::move(why), .others = {}, .quorum = {}});
+               {.where = where_, .silence = std::move(reason), .others = {}, .quorum = {}});
 }
 
 clock::time_point sentinel_informer::end_late_checks(clock::time_point now) {
@@ -101,16 +101,16 @@ clock::time_point sentinel_informer::end_late_checks(clock::time_point now) {
 
 void sentinel_informer::run() {
     while (!stopping_.load()) {
-        failure why = converse();
+        failure reason = converse();
         stream_.reset();
         if (stopping_.load()) {
             break;
         }
-        const auto reason = why;
-        const bool named = why.detail.starts_with(where_.text());
-        why.detail = (named ? "sentinel " : "sentinel " + where_.text() + ": ") + why.detail;
-        told_.silent(why);
-        fail_checks(reason);
+        const auto original = reason;
+        const bool named = reason.detail.starts_with(where_.text());
+        reason.detail = (named ? "sentinel " : "sentinel " + where_.text() + ": ") + reason.detail;
+        told_.silent(reason);
+        fail_checks(original);
         const auto until =
             clock::now() + std::min<clock::duration>(reconnecting_.next(), longest_pause);
         static_cast<void>(wait(-1, 0, until, interruption::check));
@@ -119,40 +119,40 @@ void sentinel_informer::run() {
 }
 
 failure sentinel_informer::converse() {
-    const net::waiting patiently = [this](int descriptor, short wanted, clock::time_point until) {
-        return wait(descriptor, wanted, until);
+    const net::waiting patiently = [this](int descriptor, short awaited, clock::time_point until) {
+        return wait(descriptor, awaited, until);
     };
-    auto opened = net::stream::open(where_, how_.tls, redis_without_tls,
-                                    clock::now() + how_.connect_timeout, patiently);
+    auto opened = net::stream::open(where_, settings_.tls, redis_without_tls,
+                                    clock::now() + settings_.connect_timeout, patiently);
     if (opened.error) {
         return std::move(opened.error);
     }
     stream_ = std::move(opened.connected);
-    failure why = talk();
-    return heard_ || stopping_.load() ? why : explain_silence(std::move(why));
+    failure reason = talk();
+    return heard_ || stopping_.load() ? reason : explain_silence(std::move(reason));
 }
 
-failure sentinel_informer::explain_silence(failure why) {
-    const net::waiting patiently = [this](int descriptor, short wanted, clock::time_point until) {
-        return wait(descriptor, wanted, until);
+failure sentinel_informer::explain_silence(failure reason) {
+    const net::waiting patiently = [this](int descriptor, short awaited, clock::time_point until) {
+        return wait(descriptor, awaited, until);
     };
-    if (!how_.tls && why.code == errc::store_unavailable &&
+    if (!settings_.tls && reason.code == errc::store_unavailable &&
         net::stream::answers_tls(where_, clock::now() + for_guess, patiently)) {
         return expects_tls();
     }
-    return why;
+    return reason;
 }
 
 failure sentinel_informer::talk() {
     reader_ = std::make_unique<reply_reader>();
     asked_at_ = clock::now();
     ask_at_ = asked_at_ + usual_pause;
-    failure why = send(dialogue_.opening());
-    while (!why && !stopping_.load()) {
+    failure reason = send(dialogue_.opening());
+    while (!reason && !stopping_.load()) {
         note_wish();
         const bool settled = dialogue_.settled();
         if (settled && (check_wanted() || clock::now() >= ask_at_)) {
-            why = put_question();
+            reason = put_question();
             continue;
         }
         const auto until = settled ? ask_at_ : asked_at_ + patience;
@@ -160,9 +160,9 @@ failure sentinel_informer::talk() {
         if (!wait(stream_->socket(), POLLIN, until, by) && !settled) {
             return {errc::store_unavailable, std::string{no_answer}};
         }
-        why = receive();
+        reason = receive();
     }
-    return why;
+    return reason;
 }
 
 /// Whoever wants to know soon does so again and again as long as the trouble lasts.
@@ -214,15 +214,15 @@ failure sentinel_informer::receive() {
             return {};
         }
         const std::string_view words{buffer.data(), result.bytes};
-        if (failure why = std::exchange(heard_, true) ? failure{} : foreign_protocol(words)) {
-            return why;
+        if (failure reason = std::exchange(heard_, true) ? failure{} : foreign_protocol(words)) {
+            return reason;
         }
         reader_->feed(words);
         value answer;
         auto progress = reader_->next(answer);
         for (; progress == reply_reader::progress::complete; progress = reader_->next(answer)) {
-            if (failure why = accept(answer)) {
-                return why;
+            if (failure reason = accept(answer)) {
+                return reason;
             }
         }
         if (progress == reply_reader::progress::broken) {
@@ -250,14 +250,14 @@ failure sentinel_informer::accept(const value& answer) {
     return {};
 }
 
-bool sentinel_informer::wait(int descriptor, short wanted, clock::time_point until, interruption by) {
+bool sentinel_informer::wait(int descriptor, short awaited, clock::time_point until, interruption by) {
     for (auto now = clock::now(); now < until && !stopping_.load(); now = clock::now()) {
         const bool wished = by == interruption::wish && wanted_.load();
         if (wished || (by != interruption::end && check_wanted())) {
             return false;
         }
         const auto next = std::min(until, end_late_checks(now));
-        if (bell_.sleep(descriptor, wanted, poll_timeout(next, now)) != 0) {
+        if (bell_.sleep(descriptor, awaited, poll_timeout(next, now)) != 0) {
             return !stopping_.load();
         }
     }

@@ -11,11 +11,11 @@
 #include <common/backoff.hpp>
 #include <common/net/io.hpp>
 #include <common/net/stream.hpp>
-#include <threading/bell.hpp>
 #include <holdfast/error.hpp>
 #include <redis/net/settings.hpp>
 #include <redis/resp/reply_reader.hpp>
 #include <redis/topology/sentinel_dialogue.hpp>
+#include <threading/bell.hpp>
 
 namespace holdfast::engines::redis {
 
@@ -32,11 +32,12 @@ public:
     struct events {
         std::function<void(const sentinel_view& view)> told;
         /// The sentinel cannot be asked. Told for every attempt.
-        std::function<void(const failure& why)> silent;
+        std::function<void(const failure& reason)> silent;
     };
 
     /// `how.login` is the sentinel's, not the servers'.
-    sentinel_informer(node_address where, connection_settings how, std::string service, events told);
+    sentinel_informer(node_address where, connection_settings settings, std::string service,
+                      events told);
     sentinel_informer(const sentinel_informer&) = delete;
     sentinel_informer& operator=(const sentinel_informer&) = delete;
     ~sentinel_informer();
@@ -60,14 +61,14 @@ private:
     [[nodiscard]] failure converse();
     [[nodiscard]] failure talk();
     /// In place of a failure before the first word of the sentinel's.
-    [[nodiscard]] failure explain_silence(failure why);
+    [[nodiscard]] failure explain_silence(failure reason);
     [[nodiscard]] failure send(const std::string& bytes);
     [[nodiscard]] failure receive();
     [[nodiscard]] failure accept(const value& answer);
     [[nodiscard]] failure put_question();
     enum class interruption : std::uint8_t { end, check, wish };
     /// False when the time is over, or somebody interrupts: with a check, or with a wish of any kind.
-    [[nodiscard]] bool wait(int descriptor, short wanted, clock::time_point until,
+    [[nodiscard]] bool wait(int descriptor, short awaited, clock::time_point until,
                             interruption by = interruption::end);
     void note_wish();
 
@@ -83,12 +84,12 @@ private:
     /// Tells those that `are_over` points out.
     void end_checks(const std::function<bool(const check_wish&)>& are_over,
                     const sentinel_checkup& said);
-    void fail_checks(failure why);
+    void fail_checks(failure reason);
     /// Ends those whose time is over. When that is so of the next.
     [[nodiscard]] clock::time_point end_late_checks(clock::time_point now);
 
     const node_address where_;
-    const connection_settings how_;
+    const connection_settings settings_;
     const events told_;
 
     std::unique_ptr<net::stream> stream_;

@@ -70,11 +70,11 @@ bool slot_map::add_range(const value& range, const node_address& asked) {
     if (!first || !last || *first > *last) {
         return false;
     }
-    const auto where = read_node(range.items[2], asked);
-    if (!where) {
+    const auto server = read_node(range.items[2], asked);
+    if (!server) {
         return true;  // somebody has these slots, but nobody says who: another master will
     }
-    const place owner = place_of(*where);
+    const place owner = place_of(*server);
     std::fill(owners_.begin() + *first, owners_.begin() + *last + 1, owner);
     std::uint32_t replicas = 0;
     for (std::size_t index = 3; index < range.items.size(); ++index) {
@@ -90,41 +90,41 @@ bool slot_map::add_range(const value& range, const node_address& asked) {
     return true;
 }
 
-slot_map::place slot_map::place_of(const node_address& which) {
+slot_map::place slot_map::place_of(const node_address& server) {
     const auto found = std::find_if(masters_.begin(), masters_.end(),
-                                    [&](const master& each) { return each.where == which; });
+                                    [&](const master& each) { return each.address == server; });
     const auto index = found - masters_.begin();
     if (found == masters_.end()) {
-        masters_.push_back({which, 0});
+        masters_.push_back({server, 0});
     }
     return static_cast<place>(index + 1);
 }
 
 const node_address* slot_map::owner(std::uint16_t slot) const noexcept {
     const place found = owners_[slot % slots];
-    return found == 0 ? nullptr : &masters_[found - 1U].where;
+    return found == 0 ? nullptr : &masters_[found - 1U].address;
 }
 
-void slot_map::set_owner(std::uint16_t slot, const node_address& which) {
-    owners_[slot % slots] = place_of(which);
+void slot_map::set_owner(std::uint16_t slot, const node_address& server) {
+    owners_[slot % slots] = place_of(server);
 }
 
 std::vector<node_address> slot_map::masters() const {
     std::vector<node_address> result;
     for (const master& each : masters_) {
-        result.push_back(each.where);
+        result.push_back(each.address);
     }
     return result;
 }
 
-bool slot_map::is_master(const node_address& which) const noexcept {
+bool slot_map::is_master(const node_address& server) const noexcept {
     return std::any_of(masters_.begin(), masters_.end(),
-                       [&](const master& each) { return each.where == which; });
+                       [&](const master& each) { return each.address == server; });
 }
 
-std::uint32_t slot_map::replicas_of(const node_address& which) const noexcept {
+std::uint32_t slot_map::replicas_of(const node_address& server) const noexcept {
     const auto found = std::find_if(masters_.begin(), masters_.end(),
-                                    [&](const master& each) { return each.where == which; });
+                                    [&](const master& each) { return each.address == server; });
     return found == masters_.end() ? 0 : found->replicas;
 }
 

@@ -36,7 +36,7 @@ public:
 
 private:
     struct master {
-        node_address where;
+        node_address address;
         std::uint32_t replicas{};
     };
 

@@ -10,9 +10,9 @@ namespace {
 /// One server, perhaps with replicas. It is responsible for everything.
 class standalone final : public router {
 public:
-    standalone(const address& where, events told)
-        : node_{where.nodes.front(),
-                where.connection,
+    standalone(const address& given, events told)
+        : node_{given.nodes.front(),
+                given.connection,
                 {.pubsub = {.heard = std::move(told.heard),
                             .subscribed = std::move(told.subscribed),
                             .moved_away = {},
@@ -23,10 +23,11 @@ public:
         return node_.connect(deadline);
     }
 
-    void send(std::uint16_t, lane which, connection::encode what, call how,
+    void send(std::uint16_t, lane path, connection::encode encoder, call terms,
               connection::done finished) override {
         node_.send(
-            which, std::move(what), how, [this, done = std::move(finished)](connection::result result) {
+            path, std::move(encoder), terms,
+            [this, done = std::move(finished)](connection::result result) {
                 if (!result.error && !result.replies.empty() &&
                     result.replies.front().error_code() == "READONLY") {
                     // It was our master: look who is there now before anything else is sent.
@@ -38,15 +39,16 @@ public:
 
     [[nodiscard]] std::vector<std::uint16_t> a_slot_of_each_master() override { return {0}; }
 
-    void subscribe(const channel_place& where) override {
-        node_.pubsub().subscribe(where.channel, channel_style::classic);
+    void subscribe(const channel_place& place) override {
+        node_.pubsub().subscribe(place.channel, channel_style::classic);
     }
-    void unsubscribe(const channel_place& where) override { node_.pubsub().unsubscribe(where.channel); }
-    [[nodiscard]] bool subscribed(const channel_place& where) const override {
-        return node_.pubsub().active(where.channel);
+    void unsubscribe(const channel_place& place) override { node_.pubsub().unsubscribe(place.channel); }
+    [[nodiscard]] bool subscribed(const channel_place& place) const override {
+        return node_.pubsub().active(place.channel);
     }
-    void attend(std::uint16_t, idle_thread& who, const std::function<bool()>& others_listen) override {
-        node_.pubsub().attend(who, others_listen);
+    void attend(std::uint16_t, idle_thread& visitor,
+                const std::function<bool()>& others_listen) override {
+        node_.pubsub().attend(visitor, others_listen);
     }
     [[nodiscard]] const std::string& publish_command() const noexcept override {
         static const std::string command{"publish"};
@@ -63,8 +65,8 @@ private:
 
 }  // namespace
 
-std::unique_ptr<router> make_standalone(const address& where, router::events told) {
-    return std::make_unique<standalone>(where, std::move(told));
+std::unique_ptr<router> make_standalone(const address& given, router::events told) {
+    return std::make_unique<standalone>(given, std::move(told));
 }
 
 }  // namespace holdfast::engines::redis

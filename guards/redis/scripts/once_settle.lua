@@ -6,18 +6,18 @@
 --       claimant, 'abandon'
 -- Returns 1, or 0 when the claim is somebody else's, or it was done: a recorded outcome stays, and only
 -- 'complete' with the same outcome may come again
-local operation, claimant, what = KEYS[1], ARGV[1], ARGV[2]
+local operation, claimant, settlement = KEYS[1], ARGV[1], ARGV[2]
 local fields = redis.call('HMGET', operation, 'claimant', 'outcome')
 if fields[1] ~= claimant then
     return 0
 end
-if fields[2] and not (what == 'complete' and fields[2] == ARGV[4]) then
+if fields[2] and not (settlement == 'complete' and fields[2] == ARGV[4]) then
     return 0
 end
-if what == 'complete' then
+if settlement == 'complete' then
     redis.call('HSET', operation, 'outcome', ARGV[4])
     redis.call('PEXPIRE', operation, ARGV[3])
-elseif what == 'abandon' then
+elseif settlement == 'abandon' then
     redis.call('HSET', operation, 'ends', 0)
 else
     local time = redis.call('TIME')

@@ -103,6 +103,16 @@ TEST(local_directory, a_directory_we_may_not_write_to_is_refused) {
     EXPECT_EQ(asker.talk().hear(), 'y');
 }
 
+TEST(local_directory, a_path_that_is_too_long_is_refused_and_not_repeated) {
+    const std::string endless(std::size_t{10} << 20, 'a');
+    for (const std::string& path : {"/" + endless, endless, "/tmp/" + endless}) {
+        const failure refused = refusal_of([&] { return local::directory_of(path); });
+        EXPECT_EQ(refused.code, errc::bad_configuration);
+        EXPECT_LT(refused.detail.size(), 300U);
+        EXPECT_NE(refused.detail.find(std::to_string(path.size()) + " bytes"), std::string::npos);
+    }
+}
+
 TEST(local_directory, a_file_and_a_symbolic_link_are_refused) {
     const temporary_directory base;
     std::ofstream{base.path() + "/file"} << "x";

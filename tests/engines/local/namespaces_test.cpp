@@ -109,6 +109,19 @@ TEST_F(local_namespaces, with_a_proc_of_processes_alone_it_is_refused_and_holds_
     EXPECT_EQ(ask(store_), opened_busy);
 }
 
+TEST_F(local_namespaces, a_new_store_that_is_refused_is_not_begun) {
+    const auto fresh = base_.path() + "/fresh";
+    HOLDFAST_EXPECT_ANSWER(
+        guest([&] {
+            if (!enter_mounts() || ::mount("tmpfs", "/proc", "tmpfs", 0, nullptr) != 0) {
+                return not_allowed;
+            }
+            return ask(fresh);
+        }),
+        refused_configuration);
+    EXPECT_FALSE(std::filesystem::exists(fresh));
+}
+
 TEST_F(local_namespaces, in_a_chroot_without_proc_it_is_refused_and_holds_are_kept) {
     hold();
     HOLDFAST_EXPECT_ANSWER(guest([this] {

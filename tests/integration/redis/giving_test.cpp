@@ -232,7 +232,7 @@ TEST_F(redis_giving, a_listener_that_is_slow_to_ask_gets_the_lock_beside_process
     int granted = 0;
     for (int asked = 0; asked < 40 && granted < enough; ++asked) {
         static_cast<void>(heard.next_message());
-        std::this_thread::sleep_for(way);
+        std::this_thread::sleep_for(way);  // not a guess: its request is under way
         if (server_.ask({"EVAL", take, "1", "stock"}).integer == 1) {
             ++granted;
             static_cast<void>(server_.ask({"DEL", "stock"}));

@@ -69,7 +69,7 @@ TEST(joint_acquisition, one_who_does_not_wait_ends_at_the_first_that_is_busy) {
     way.on_answered({errc::busy, {}}, 2);
     const auto move = way.next(at(1ms));
     EXPECT_EQ(move.what, kind::end);
-    EXPECT_FALSE(move.why);
+    EXPECT_FALSE(move.reason);
 }
 
 TEST(joint_acquisition, one_who_gives_up_gives_back_first) {
@@ -120,7 +120,7 @@ TEST(joint_acquisition, an_error_names_the_lock_and_comes_after_the_others_are_g
     way.on_given_back();
     const auto move = way.next(at(3ms));
     expect(move, kind::end, {1});
-    EXPECT_EQ(move.why.code, errc::unauthorised);
+    EXPECT_EQ(move.reason.code, errc::unauthorised);
 }
 
 TEST(joint_acquisition, what_one_request_brought_in_part_is_given_back_before_it_goes_on) {
@@ -150,7 +150,7 @@ TEST(joint_acquisition, one_that_was_over_is_an_error_for_who_does_not_wait) {
     way.on_lost(1, {errc::lost, {}}, at(1ms));
     expect(way.next(at(2ms)), kind::give_back, {0, 1, 2, 3});
     way.on_given_back();
-    EXPECT_EQ(way.next(at(3ms)).why.code, errc::lost);
+    EXPECT_EQ(way.next(at(3ms)).reason.code, errc::lost);
 }
 
 }  // namespace

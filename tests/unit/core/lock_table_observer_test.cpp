@@ -22,7 +22,7 @@ protected:
     std::vector<event_kind> seen() {
         std::vector<event_kind> kinds;
         for (const auto& one : all<tell_observer>()) {
-            kinds.push_back(one.what.kind);
+            kinds.push_back(one.news.kind);
         }
         return kinds;
     }
@@ -48,10 +48,10 @@ TEST_F(lock_table_observer, sees_how_long_it_took_and_how_long_it_was_held) {
     const auto id = acquire();
     at(3ms);
     answer(only<send_acquire>(), granted(7));
-    const auto acquired = only<tell_observer>().what;
+    const auto acquired = only<tell_observer>().news;
     at(10ms);
     let_go(id);
-    const auto let_go_of = only<tell_observer>().what;
+    const auto let_go_of = only<tell_observer>().news;
 
     EXPECT_EQ(acquired.duration, 3ms);
     EXPECT_EQ(acquired.token.value, 7U);
@@ -86,7 +86,7 @@ TEST_F(lock_table_observer, sees_why_a_lock_was_not_acquired) {
     acquire();
     answer(only<send_acquire>(), not_acquired(errc::unauthorised));
 
-    const auto end = only<tell_observer>().what;
+    const auto end = only<tell_observer>().news;
     EXPECT_EQ(end.kind, event_kind::not_acquired);
     EXPECT_EQ(end.error.code, errc::unauthorised);
 }

@@ -123,6 +123,11 @@ TEST(terms, max_hold_is_positive_and_not_absurd) {
     (void)refused({.max_hold = 2h});
 }
 
+TEST(terms, renewal_is_one_of_the_modes_that_there_are) {
+    EXPECT_THAT(refused({.renewal = static_cast<holdfast::renewal_mode>(77)}).detail,
+                HasSubstr("renewal"));
+}
+
 TEST(terms, release_timeout_is_not_negative_and_not_absurd) {
     EXPECT_EQ(accepted({.release_timeout = 0ms}).release_timeout, 0ms);
     EXPECT_THAT(refused({.release_timeout = -1ms}).detail, HasSubstr("release timeout"));

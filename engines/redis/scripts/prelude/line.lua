@@ -4,11 +4,11 @@
 
 -- The queue of a fair lock: a list of owners, and for each the time until which it counts as alive.
 -- Beside it, ours alone, under the owner: what one of ours wants to be granted when it is its turn,
---     <ttl in ms> <token count> <alive until, by itself> <1: it listened when it last asked, 2: it asked
---     for the first time, and did not listen yet> <number of the question> <token counter>
+--     <ttl in ms> <token count> <alive until, by itself> <1: it listened when it last asked; 2: it did
+--     not yet, when it first asked> <number of the question> <token counter>
 -- and since when another, whose turn it was, has not been heard to listen:
 --     deaf <since>
--- A `line` is these three keys, queue, timeouts, wishes; how to tell somebody in it, publish and
+-- A `line` is these three keys, queue, timeouts, requests; how to tell somebody in it, publish and
 -- channel_base; and for how many ms one of ours counts as alive, patience.
 
 -- So many are looked at together, and this many times in one run.
@@ -27,7 +27,7 @@ local subscribes_within = 500
 local function strike_out(line, waiter)
     redis.call('LREM', line.queue, '1', waiter)
     redis.call('ZREM', line.timeouts, waiter)
-    redis.call('HDEL', line.wishes, waiter)
+    redis.call('HDEL', line.requests, waiter)
 end
 
 local function channel_of(line, waiter)
@@ -42,7 +42,7 @@ end
 -- (`subscribes`: it may be about to). The time in the sorted set is that of all before it and its own
 -- together: one of ours has its own beside it, so that many that died together go together.
 local function alive_until(line, waiter)
-    local note = redis.call('HGET', line.wishes, waiter) or ''
+    local note = redis.call('HGET', line.requests, waiter) or ''
     local own, listened = string.match(note, '^%d+ %d+ (%d+) ([012]) ')
     if own then
         return tonumber(own), listened == '2' and 'subscribes' or listened == '1', note
@@ -73,7 +73,7 @@ end
 local function called_until(line, waiter, finish, note, now)
     if hears(line.publish, channel_of(line, waiter)) then
         if note ~= '' then
-            redis.call('HDEL', line.wishes, waiter)
+            redis.call('HDEL', line.requests, waiter)
         end
         return finish, true
     end
@@ -87,10 +87,10 @@ local function called_until(line, waiter, finish, note, now)
     if since + line.patience <= now then
         since = now
         local kept_for = 2 * line.patience + 2000
-        local left = redis.call('PTTL', line.wishes)
-        local noted = redis.pcall('HSET', line.wishes, waiter, string.format('deaf %.0f', now))
+        local left = redis.call('PTTL', line.requests)
+        local noted = redis.pcall('HSET', line.requests, waiter, string.format('deaf %.0f', now))
         if type(noted) == 'number' and left < kept_for then
-            set_end(line.wishes, kept_for)
+            set_end(line.requests, kept_for)
         end
     end
     return math.min(finish, since + line.patience), false

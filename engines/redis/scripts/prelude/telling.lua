@@ -1,5 +1,5 @@
--- Tells those who listen to a channel, and returns how many they are. A user who may not publish gives
--- back all the same: those who wait ask once a second. The reason goes to the client as `untold`.
+-- Sends a message to the listeners of a channel, and returns their number. A user that may not publish
+-- releases all the same: the waiters ask once a second. The reason goes to the client as `untold`.
 local untold
 local function tell(publish, channel, message)
     local told = redis.pcall(publish, channel, message)

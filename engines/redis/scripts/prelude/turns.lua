@@ -1,7 +1,7 @@
--- A turn of the others: those who listen without being ours, Redisson's waiters, leave no wish and ask
--- more slowly than ours do. So a free lock or permit is theirs alone for a while, which only ours
--- respect. The key holds the turn's number, the length of the message that announced it, and lives for
--- the time of the turn and `turn_kept_for` more. After that, as long as it lives:
+-- A turn of the others: Redisson's waiters, the listeners that are not ours. They leave no request, and
+-- they ask more slowly than ours do. So a free lock or permit is theirs alone for a while. Only our
+-- clients respect that. The key holds the turn's number, the length of the message that announced it,
+-- and lives for the time of the turn and `turn_kept_for` more. After that, as long as it lives:
 --     seen    they came: a process of ours does not keep the lock among its threads
 --     missed  nobody came: there is no other turn
 -- A zero ahead of the number: they were seen to come just before. Without it whoever listens may wait
@@ -20,7 +20,7 @@ local longest_turn = 2000
 local length_kept_for = 60000
 -- There is no other turn for so many times the length of one that was missed.
 local missed_by_known, missed_by_unknown = 5, 40
--- Their place among the wishes.
+-- Their place among the requests.
 local others_place = 'others'
 
 -- The state of the turns, if there is any; for how many ms more; and how long a turn lasts.

@@ -246,7 +246,7 @@ TEST(subscriptions, a_subscription_that_the_server_ends_by_itself_has_moved_away
     EXPECT_TRUE(book.active("a"));
     EXPECT_FALSE(book.take(confirmation("sunsubscribe", "a"), told));
     ASSERT_EQ(told.size(), 2U);
-    EXPECT_EQ(told[1].what, news::kind::moved_away);
+    EXPECT_EQ(told[1].type, news::kind::moved_away);
     EXPECT_TRUE(book.empty());
 }
 
@@ -261,7 +261,7 @@ TEST(subscriptions, one_that_is_redirected_has_moved_away_and_the_next_is_not_mi
     EXPECT_FALSE(book.take(error("MOVED 1 127.0.0.1:7001"), told));
     EXPECT_FALSE(book.take(confirmation("ssubscribe", "b"), told));
     ASSERT_EQ(told.size(), 2U);
-    EXPECT_EQ(told[0].what, news::kind::moved_away);
+    EXPECT_EQ(told[0].type, news::kind::moved_away);
     EXPECT_EQ(told[0].channel, "a");
     EXPECT_TRUE(book.active("b"));
 }

@@ -18,28 +18,28 @@ std::string command(std::vector<std::string_view> words) {
 TEST(redis_redirect, moved_names_slot_and_server) {
     const auto found = read_redirect(error("MOVED 3999 10.0.0.5:6381"), here);
     ASSERT_TRUE(found);
-    EXPECT_EQ(found->what, redirect::kind::moved);
+    EXPECT_EQ(found->type, redirect::kind::moved);
     EXPECT_EQ(found->slot, 3999);
-    EXPECT_EQ(found->where, at("10.0.0.5", 6381));
+    EXPECT_EQ(found->server, at("10.0.0.5", 6381));
 }
 
 TEST(redis_redirect, ask_names_slot_and_server) {
     const auto found = read_redirect(error("ASK 0 a.example:6381"), here);
     ASSERT_TRUE(found);
-    EXPECT_EQ(found->what, redirect::kind::ask);
-    EXPECT_EQ(found->where, at("a.example", 6381));
+    EXPECT_EQ(found->type, redirect::kind::ask);
+    EXPECT_EQ(found->server, at("a.example", 6381));
 }
 
 TEST(redis_redirect, an_ipv6_address_keeps_its_colons) {
     const auto found = read_redirect(error("MOVED 1 fe80::1:6381"), here);
     ASSERT_TRUE(found);
-    EXPECT_EQ(found->where, at("fe80::1", 6381));
+    EXPECT_EQ(found->server, at("fe80::1", 6381));
 }
 
 TEST(redis_redirect, without_a_host_it_is_the_one_that_was_asked) {
     const auto found = read_redirect(error("MOVED 1 :6381"), here);
     ASSERT_TRUE(found);
-    EXPECT_EQ(found->where, at("10.0.0.9", 6381));
+    EXPECT_EQ(found->server, at("10.0.0.9", 6381));
 }
 
 TEST(redis_redirect, other_answers_lead_nowhere) {

@@ -1,4 +1,4 @@
-#include <redis/net/link.hpp>
+#include <redis/net/pipeline.hpp>
 
 #include <deque>
 
@@ -15,7 +15,7 @@ connection::expected ping(std::string& out, const server_facts&) {
     return {1};
 }
 
-/// A link on which nothing is ever written or read: only what would be is looked at.
+/// Requests that are collected and taken for writing. There is no socket.
 class collecting : public ::testing::Test {
 protected:
     void ask(int count = 1) {
@@ -23,16 +23,17 @@ protected:
             auto& one = asked_.emplace_back();
             one.encode = ping;
             one.deadline = now_ + 1s;
-            ASSERT_TRUE(link_.append(one));
+            ASSERT_TRUE(pipeline_.append(one));
         }
     }
-    [[nodiscard]] bool due(clock::duration later = {}) const { return link_.due(now_ + later); }
-    void write() { link_.take_for_writing(now_); }
+    [[nodiscard]] bool due(clock::duration later = {}) const { return pipeline_.due(now_ + later); }
+    void write() { pipeline_.take_for_writing(bytes_, now_); }
 
     const clock::time_point now_ = clock::now();
-    link link_{nullptr, nullptr, {}};
+    pipeline pipeline_{server_facts{}};
 
 private:
+    std::string bytes_;
     std::deque<request> asked_;
 };
 
@@ -66,8 +67,8 @@ TEST_F(collecting, nobody_waits_for_company_for_long) {
     ask(5);
     write();
     ask();
-    EXPECT_FALSE(due(link::longest_collection - 1us));
-    EXPECT_TRUE(due(link::longest_collection));
+    EXPECT_FALSE(due(pipeline::longest_collection - 1us));
+    EXPECT_TRUE(due(pipeline::longest_collection));
 }
 
 TEST_F(collecting, whoever_gives_up_does_not_count) {
@@ -76,9 +77,9 @@ TEST_F(collecting, whoever_gives_up_does_not_count) {
     ask(3);
     request late;
     late.encode = ping;
-    ASSERT_TRUE(link_.append(late));
+    ASSERT_TRUE(pipeline_.append(late));
     ASSERT_TRUE(due());
-    EXPECT_EQ(link_.abandon(late), link::reach::unsent);
+    EXPECT_EQ(pipeline_.abandon(late), pipeline::reach::unsent);
     EXPECT_FALSE(due());
     ask();
     EXPECT_TRUE(due());
