@@ -8,9 +8,9 @@
 -- for something else, a lock of the same name in another database: if nobody comes to a plain lock
 -- then, there is no other turn for longer, unless one of ours finds that others have the lock.
 --
--- Those who come may be slow, or far away. So a turn that was missed makes the next one twice as long;
--- one that was used leaves it as it is. A turn that is longer than usual stands behind the state, and is
--- remembered for `length_kept_for` after it:
+-- The others may be slow, or far away. So a turn that was missed makes the next one twice as long; one
+-- that was used leaves the length as it is. A length that is not the usual one stands behind the state,
+-- and is remembered for `length_kept_for` after it:
 --     <state> <length in ms>
 local turn_kept_for = 1000
 -- Long enough for a Java program to wake up and ask. One that has longer is from before the server's
