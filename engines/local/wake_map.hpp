@@ -37,8 +37,8 @@ public:
     wake_map& operator=(const wake_map&) = delete;
     ~wake_map();
 
-    /// Tries to be the only process that has the store open, until `let_others_in`. When it fails nobody
-    /// knows that we have it open, either: to be tried again, or followed by `let_others_in`.
+    /// Tries to be the only process that has the store open, until `let_others_in`. When it fails, no
+    /// process knows that we have it open: to be tried again, or followed by `let_others_in`.
     [[nodiscard]] bool exclude_others() noexcept;
     /// Throws `std::system_error` with an `errc`.
     void let_others_in();

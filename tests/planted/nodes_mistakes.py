@@ -64,7 +64,8 @@ TABLE = table("planted.hpp", "core::planted(core::bug::NAME)", [
         CLAIMS,
         "    if (claim.nodes.size() > 1 || now < claim.doubt_until) {\n",
         "    if (claim.nodes.size() > 1 ||\n"
-        "        (now < claim.doubt_until && !core::planted(core::bug::nodes_lost_hold_not_swept))) {\n",
+        "        (now < claim.doubt_until && "
+        "!core::planted(core::bug::nodes_lost_hold_not_swept))) {\n",
         "nodes_lost_hold_not_swept"),
     mistake(
         CLAIMS,
@@ -96,7 +97,8 @@ TABLE = table("planted.hpp", "core::planted(core::bug::NAME)", [
     mistake(
         CLAIMS,
         "if (claim.read_at < claim.doubt_until) {",
-        "if (claim.read_at < claim.doubt_until && !core::planted(core::bug::nodes_late_creation_kept)) {",
+        "if (claim.read_at < claim.doubt_until && "
+        "!core::planted(core::bug::nodes_late_creation_kept)) {",
         "nodes_late_creation_kept"),
     mistake(
         CLAIMS,

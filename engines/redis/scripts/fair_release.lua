@@ -1,6 +1,6 @@
--- Releases a fair lock, and gives it to the first in line if that one wants it so and listens; any other
--- is told that it is its turn, as Redisson does. For an owner that does not have the lock: leaves the
--- line, as Redisson does when it gives up.
+-- Releases a fair lock, and hands it over to the first in line if that one asked for that and listens;
+-- any other is told that it is its turn, as Redisson does. For an owner that does not have the lock:
+-- leaves the line, as Redisson does when it gives up.
 --
 -- KEYS  lock, queue, timeouts, holds, channel base (followed by `:` and the waiter's owner), requests,
 --       token counter

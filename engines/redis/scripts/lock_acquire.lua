@@ -3,9 +3,9 @@
 --
 -- KEYS  lock, holds, token counter, turn of the others; with a request: list of requests
 -- ARGV  owner, ttl in ms, number of tokens, token floor, since (ms, for display); if any: smallest
---       token wanted, the last turn of others that it knows to be over (0: none); with a request: number
---       of the question, how long the request lasts in ms, publish command, channel, channel of those of
---       ours who listen, channels of grants (followed by `:` and a client's id: where that one is told)
+--       token wanted, the last turn of others that it knows to be over (0: none); with a request:
+--       number of the question, how long the request lasts in ms, publish command, channel, channel of
+--       our listeners, channels of grants (followed by `:` and a client's id: where that one is told)
 -- Returns {1, first token, number of tokens}: fewer than wanted when others wait, so that a process
 --         does not keep the lock among its threads
 --         {0, ms until the lease in the way ends, 0 = unknown}
@@ -59,9 +59,9 @@ if kind == 'none' then
         if question then
 -- include: giving
 
-            -- Hands the free lock over to the first request whose waiter would hear of it, if that is not
-            -- the one that asks. Whoever had the lock last subscribes last, and is the first to hear that it
-            -- is free again: without this it would have it most of the time.
+            -- Hands the free lock over to the first request whose waiter would hear of it, unless that
+            -- is the one that asks. The last holder subscribes last, and is the first to hear that the
+            -- lock is free again: without this it would have it most of the time.
             local publish, waiting = ARGV[10], redis.pcall('LRANGE', requests, '0', '1')
             local request = waiting[1] == others_place and waiting[2] or waiting[1]
             local waiter, client, ttl, count, alive_until, its_question, its_counter =

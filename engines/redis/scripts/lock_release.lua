@@ -1,6 +1,6 @@
--- Releases a plain lock: hands it over to the first request whose waiter listens, or else tells all waiters
--- that it is free, as Redisson does; or leaves it behind for a while in nobody's name (`linger`). For
--- an owner that does not have the lock: takes back its request.
+-- Releases a plain lock: hands it over to the first request whose waiter listens, or else tells all
+-- waiters that it is free, as Redisson does; or leaves it behind for a while in nobody's name
+-- (`linger`). For an owner that does not have the lock: takes back its request.
 --
 -- KEYS  lock, holds, channel, list of requests, token counter, turn of the others
 -- ARGV  owner, publish command, now (ms, for display), token floor, channels of grants (followed by `:`

@@ -1,7 +1,7 @@
 -- A turn of the others: Redisson's waiters, the listeners that are not ours. They leave no request, and
 -- they ask more slowly than ours do. So a free lock or permit is theirs alone for a while. Only our
--- clients respect that. The key holds the turn's number, the length of the message that announced it, and lives for
--- the time of the turn and `turn_kept_for` more. After that, as long as it lives:
+-- clients respect that. The key holds the turn's number, the length of the message that announced it,
+-- and lives for the time of the turn and `turn_kept_for` more. After that, as long as it lives:
 --     seen    they came: a process of ours does not keep the lock among its threads
 --     missed  nobody came: there is no other turn
 -- A zero ahead of the number: they were seen to come just before. Without it whoever listens may wait
