@@ -43,7 +43,7 @@ public:
     [[nodiscard]] engines::record_reply replace(const engines::record_change& change,
                                                 clock::time_point) override {
         auto reply = replace_at_once(change);
-        std::this_thread::sleep_for(answer_delay_);
+        std::this_thread::sleep_for(answer_delay_);  // not a guess: a slow network
         return reply;
     }
 

@@ -3,8 +3,8 @@
 --
 -- KEYS  fence, then the script's keys
 -- ARGV  token, then the script's arguments
--- Returns {1, what the script returned}, or {0, the larger token}; an error if the script's first key is
--- a lock
+-- Returns {1, what the script returned}, or {0, the larger token}; an error if the script's first key
+-- is a lock
 local function script(KEYS, ARGV)
 @HOLDFAST_SCRIPT@
 end
