@@ -94,6 +94,7 @@ void holds::release(hold_record& hold, std::chrono::milliseconds linger, clock::
     back.caller = hold.id();
     back.held = true;
     back.held_since = hold.since;
+    back.shortest_ttl = hold.its_terms().shortest_ttl;
     back.tell_by = now + hold.its_terms().release_timeout;
     // Renewal stops before the release is sent, or a late renewal could be answered after it.
     detach(hold);
@@ -130,11 +131,21 @@ void holds::lose(hold_record& hold, const failure& reason, clock::time_point now
         give_back(hold, now);
         return;
     }
+    tell(hold, reason, now);
+    end(hold, reason, now);
+}
+
+void holds::end(hold_record& hold, const failure& reason, clock::time_point now) {
     hold.lost = true;
+    hold.loss = reason;
     hold.expires_by = gone_by(hold.its_terms(), now);
+    detach(hold);
+}
+
+void holds::tell(hold_record& hold, const failure& reason, clock::time_point now) {
+    hold.loss = reason;
     out_.add(tell_loss{hold.id(), reason});
     out_.tell(event_kind::lost, hold.name(), hold.tenure.owner, hold.token, now - hold.since, reason);
-    detach(hold);
 }
 
 void holds::check_deadline(hold_record& hold, clock::time_point now) {

@@ -125,7 +125,9 @@ void lock_table::on_acquire_reply(request_id id, const engines::acquire_reply& r
 
 void lock_table::on_renew_replies(request_id id, const std::vector<engines::renew_reply>& replies,
                                   clock::time_point now) {
-    holds_.on_renew_replies(id, replies, now);
+    if (!conversions_.on_reason(id, replies, now) && !releases_.on_reason(id, replies, now)) {
+        holds_.on_renew_replies(id, replies, now);
+    }
     look_at_touched(now);
 }
 

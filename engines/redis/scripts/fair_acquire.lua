@@ -105,8 +105,9 @@ if gets_in_line then
     end
     if question ~= '0' then
         listens = hears(line.publish, channel_of(line, owner)) and 1 or 0
-        local request = string.format('%s %s %d %d %s %s', claim.ttl, claim.count, now + wait, listens,
-            question, counter)
+        local subscribes = listens == 0 and not score
+        local request = string.format('%s %s %d %d %s %s', claim.ttl, claim.count, now + wait,
+            subscribes and 2 or listens, question, counter)
         -- Everybody who lives writes again before that.
         set_field(line.requests, math.ceil(finish - now), owner, request)
     end

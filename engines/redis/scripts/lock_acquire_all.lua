@@ -17,9 +17,11 @@ for index = 1, locks do
     local lock, turn, owner = KEYS[4 * index - 3], KEYS[4 * index], ARGV[4 * index - 1]
     local there = redis.call('EXISTS', lock, turn) > 0
     local kind = there and redis.call('TYPE', lock).ok or 'none'
-    local left = there and kind == 'none' and tonumber(redis.call('GET', turn))
-        and redis.call('PTTL', turn) or 0
-    if left > turn_kept_for and left <= turn_kept_for + turn_lasts then
+    local state, left
+    if there and kind == 'none' then
+        state, left = turn_at(turn)
+    end
+    if tonumber(state) and left > turn_kept_for then
         return {0, index, left - turn_kept_for}
     end
     if kind == 'hash' then

@@ -63,7 +63,7 @@ if held and not linger then
             and redis.pcall('PUBSUB', subscribers, told_at, channel, listeners)
         if heard and not heard.err then
             local others = tonumber(heard[4]) - tonumber(heard[6])
-            local state = (others > 0 or count ~= '1') and redis.call('GET', turn)
+            local state = (others > 0 or count ~= '1') and turn_state(turn)
             if state == 'missed' then
                 others = 0
             elseif others > 0 or state then
@@ -129,10 +129,12 @@ if held and not linger then
     told = told or tell(publish, channel, message)
     local count = told > 0 and redis.pcall('PUBSUB', subscribers, channel, listeners)
     local others_listen = count and not count.err and tonumber(count[2]) > tonumber(count[4])
-    local state = others_listen and redis.call('GET', turn)
+    local state, _, lasts
+    if others_listen then
+        state, _, lasts = turn_state(turn)
+    end
     if others_listen and state ~= 'missed' then
-        redis.call('SET', turn, (state == 'seen' and '0' or '') .. #message, 'PX',
-            turn_kept_for + turn_lasts)
+        set_turn(turn, (state == 'seen' and '0' or '') .. #message, turn_kept_for + lasts, lasts)
     end
     return {1, told, untold}
 end

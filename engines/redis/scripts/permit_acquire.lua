@@ -61,7 +61,8 @@ local function count_free()
     if kind == 'string' and not free then
         return nil, wrong_kind('the name is not that of a semaphore: it holds no number')
     end
-    if free and not recorded and latch_mark and redis.call('GET', latch_mark) == '1' then
+    if free and not recorded and latch_mark
+        and string.sub(redis.call('GET', latch_mark) or '', 1, 1) == '1' then
         return nil, wrong_kind('the name is in use as a latch')
     end
     if recorded and recorded ~= limit then
