@@ -403,7 +403,7 @@ private:
             return std::nullopt;
         }
         if (*value == '\0') {
-            refuse(variable + " is set, but empty; give it a value, or unset it");
+            refuse(variable + " is set, but empty; give it a value, or unset " + variable);
         }
         return value;
     }
