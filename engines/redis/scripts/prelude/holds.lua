@@ -19,8 +19,9 @@ local function wrong_mode(mode)
     return nil
 end
 
--- Ends the script unless what is beside a lock, left over from earlier holders, may be removed. Somebody
--- else's key, which may be very large, is left as it is. Of many fields only a few are looked at.
+-- Ends the script unless what is beside a lock, left over from earlier holders, may be removed.
+-- Somebody else's key, which may be very large, is left as it is. Of many fields only a few are looked
+-- at.
 local function may_remove(holds)
     local kind = redis.call('TYPE', holds).ok
     local fields, step = {'not an owner'}, 1
@@ -34,8 +35,8 @@ local function may_remove(holds)
     for index = 1, #fields, step do
         local field = fields[index]
         if field ~= 'limit' and not string.find(field, owner_shape) then
-            error('WRONGKIND the key ' .. holds .. ' holds something else than the holders of the lock ' ..
-                'beside it; remove it: DEL ' .. holds, 0)
+            error('WRONGKIND the key ' .. holds .. ' beside the lock holds something else than its ' ..
+                'holders; remove it: DEL ' .. holds, 0)
         end
     end
 end
