@@ -196,6 +196,7 @@ private:
         clock::time_point expires;
         exchange machine{known_,
                          {.name = request.name,
+                          .owner = request.owner,
                           .rule =
                               [&](saved_record& record, const moment& at) {
                                   auto result =
@@ -223,6 +224,7 @@ private:
         clock::time_point expires;
         exchange machine{known_,
                          {.name = request.name,
+                          .owner = request.owner,
                           .rule =
                               [&](saved_record& record, const moment& at) {
                                   auto result = records::renew(record, request, at.now);
@@ -242,9 +244,11 @@ private:
 
     [[nodiscard]] release_reply release_now(const release_request& request,
                                             clock::time_point deadline) {
+        // A lease that ends a little sooner than was asked for is told so. A linger is not, so it lasts
+        // a little longer.
         return perform<release_reply>(request.name, operation::kind::once, deadline,
-                                      [&](saved_record& record, const moment& at) {
-                                          return records::release(record, request, at.now);
+                                      [&](saved_record& record, const decision_time& at) {
+                                          return records::release(record, request, at.latest);
                                       });
     }
 
@@ -319,7 +323,7 @@ private:
         exchange machine{known_,
                          {.name = name,
                           .rule =
-                              [&](saved_record& record, const moment& at) {
+                              [&](saved_record& record, const decision_time& at) {
                                   auto result = rule(record, at);
                                   reply = std::move(result.reply);
                                   return verdict{result.changed, result.freed};

@@ -50,21 +50,26 @@ exchange::action exchange::start(clock::time_point now) {
     const auto store_clock = known_.store_clock(now);
     asked_ = action::read;
     if (request_.repetition == operation::kind::looks || !store_clock ||
-        known_.doubted(request_.name)) {
+        known_.doubted(request_.name) || known_.certain_end(request_.name, request_.owner)) {
         return asked_;
     }
     if (known) {
         seen_ = *std::move(known);
     }
+    own_end_ = own_end(seen_.record);
+    if (own_end_ && *own_end_ <= store_clock->latest) {
+        return asked_;
+    }
     next_ = seen_.record;
     // What has ended for certain goes. What is granted ends a little sooner than was asked for, which
     // the answer says.
-    const auto at = std::chrono::floor<microseconds>(*store_clock);
+    const auto at = std::chrono::floor<microseconds>(store_clock->earliest);
     drop_ended(next_, at);
     if (seen_.version == 0) {
         seed_tokens(next_, at);
     }
-    const verdict made = request_.rule(next_, {at, request_.wall});
+    const auto latest = std::chrono::ceil<microseconds>(store_clock->latest);
+    const verdict made = request_.rule(next_, {{at, request_.wall}, latest});
     // That somebody else has the lock, or that nothing is left, must be seen and not remembered.
     return made.changed ? write(made, at) : asked_;
 }
@@ -77,7 +82,9 @@ exchange::action exchange::on_reply(record_reply reply, clock::time_point sent,
         known_.see_clock(to_time(reply.now), sent, received);
     }
     if (reply.result == outcome::done && wrote) {
-        return on_written(reply, sent);
+        known_.settle(request_.name);
+        return on_written({reply.current.version, std::move(next_)}, to_time(reply.now), sent,
+                          received);
     }
     if (reply.result != outcome::failed) {
         conflicts_ += wrote ? 1 : 0;
@@ -86,6 +93,9 @@ exchange::action exchange::on_reply(record_reply reply, clock::time_point sent,
     if (wrote && reply.error.code == errc::outcome_unknown) {
         unanswered_edit_ = next_.edit;
         known_.doubt(request_.name, change_.version, received);
+        if (own_end_) {
+            known_.mistrust(request_.name, request_.owner, *own_end_, received);
+        }
     } else if (!unanswered_edit_) {
         if (reply.error.code == errc::outcome_unknown) {
             reply.error.code = errc::store_unavailable;  // nothing was to be changed
@@ -118,16 +128,19 @@ exchange::action exchange::on_record(stored_record&& found, clock::time_point st
         seen_.record = *std::move(decoded);
     }
     if (has_taken_effect()) {
-        confirmed_ = {sent, store_now};
-        known_.put(request_.name, std::move(seen_));
-        return asked_ = action::finish;
+        return on_written(std::move(seen_), store_now, sent, now);
     }
     return decide(store_now, now);
 }
 
-/// The write that was not answered is the last one that was made.
+/// A rule that has decided once more since answers for its last write only, so it decides again: it
+/// finds what the write before made, and answers the same. What is done only once counts, whichever
+/// write did it.
 bool exchange::has_taken_effect() const noexcept {
-    return unanswered_edit_ && seen_.version != 0 && seen_.record.edit == *unanswered_edit_;
+    const bool shows_it =
+        unanswered_edit_ && seen_.version != 0 && seen_.record.edit == *unanswered_edit_;
+    return shows_it &&
+           (next_.edit == *unanswered_edit_ || request_.repetition == operation::kind::once);
 }
 
 exchange::action exchange::decide(clock::time_point store_now, clock::time_point now) {
@@ -136,9 +149,12 @@ exchange::action exchange::decide(clock::time_point store_now, clock::time_point
     if (seen_.version == 0) {
         seed_tokens(next_, store_now);
     }
+    const bool taken_back = take_back_own(store_now, now);
+    own_end_ = own_end(next_);
     const bool looks = request_.repetition == operation::kind::looks;
-    const verdict made = request_.rule(next_, {store_now, request_.wall});
-    if (!looks && (made.changed || known_.doubted(request_.name))) {
+    verdict made = request_.rule(next_, {{store_now, request_.wall}, store_now});
+    made.freed = made.freed || taken_back;
+    if (!looks && (made.changed || taken_back || known_.doubted(request_.name))) {
         const action next = write(made, store_now);
         if (conflicts_ < 2) {
             return next;
@@ -149,8 +165,31 @@ exchange::action exchange::decide(clock::time_point store_now, clock::time_point
     if (unanswered_edit_ && request_.repetition == operation::kind::once) {
         return give_up();
     }
-    known_.put(request_.name, std::move(seen_));
-    return asked_ = action::finish;
+    return settled(std::move(seen_));
+}
+
+bool exchange::take_back_own(clock::time_point store_now, clock::time_point now) {
+    const auto certain = known_.certain_end(request_.name, request_.owner);
+    const auto recorded = own_end(next_);
+    if (!certain || !recorded) {
+        return false;
+    }
+    if (*certain > store_now) {
+        // What the record says of the hold was written in time.
+        known_.mistrust(request_.name, request_.owner, *recorded, now);
+        return false;
+    }
+    std::erase_if(next_.holds, [&](const hold& one) { return one.owner == request_.owner; });
+    return true;
+}
+
+std::optional<clock::time_point> exchange::own_end(const saved_record& record) const {
+    if (request_.owner == owner_id{}) {
+        return std::nullopt;
+    }
+    const auto own = std::find_if(record.holds.begin(), record.holds.end(),
+                                  [&](const hold& one) { return one.owner == request_.owner; });
+    return own == record.holds.end() ? std::nullopt : std::optional{own->expires};
 }
 
 exchange::action exchange::write(const verdict& made, clock::time_point store_now) {
@@ -163,10 +202,21 @@ exchange::action exchange::write(const verdict& made, clock::time_point store_no
     return asked_ = action::replace;
 }
 
-exchange::action exchange::on_written(const record_reply& reply, clock::time_point sent) {
-    known_.settle(request_.name);
-    confirmed_ = {sent, to_time(reply.now)};
-    known_.put(request_.name, {reply.current.version, std::move(next_)});
+exchange::action exchange::on_written(known_records::entry&& written, clock::time_point store_now,
+                                      clock::time_point sent, clock::time_point now) {
+    confirmed_ = {sent, store_now};
+    if (own_end_ && *own_end_ <= store_now) {
+        known_.mistrust(request_.name, request_.owner, *own_end_, now);
+        unanswered_edit_.reset();
+        seen_ = std::move(written);
+        return decide(store_now, now);
+    }
+    return settled(std::move(written));
+}
+
+exchange::action exchange::settled(known_records::entry&& current) {
+    known_.trust(request_.name, request_.owner);
+    known_.put(request_.name, std::move(current));
     return asked_ = action::finish;
 }
 

@@ -16,12 +16,21 @@ struct verdict {
     bool freed{};
 };
 
+/// When a rule decides, by the store's clock.
+struct decision_time : moment {
+    /// What the clock shows at most; `now` is what it shows at least. The same after a read.
+    clock::time_point latest;
+};
+
 /// One request of the contract about one name.
 struct operation {
     std::string name;
+    /// Whose hold is to be extended or converted: this counts only if it takes effect before the hold
+    /// has ended.
+    owner_id owner{};
     /// Changes the record, and keeps its answer for itself. Run again after a conflict: the last answer
     /// counts.
-    std::function<verdict(saved_record&, const moment&)> rule;
+    std::function<verdict(saved_record&, const decision_time&)> rule;
     enum class kind : std::uint8_t {
         looks,    ///< never writes
         repeats,  ///< asked again, it answers the same
@@ -36,12 +45,18 @@ struct operation {
 ///     ──────────┼──────────────────────────────────────────────────────────────────────────
 ///     read      │ rule → replace     –                  finish, or pause   finish, or pause
 ///               │      or finish                        while in doubt     while in doubt
-///     replace   │ finish             rule → replace     doubt, pause,      finish
-///               │                         or finish     then read
+///     replace   │ finish, or rule    rule → replace     doubt, pause,      finish
+///               │ → replace if late       or finish     then read
 ///     pause     │ read, or replace with what the conflict showed
 ///
 /// The first action is `replace` where the record is known and the store's clock can be estimated: then
 /// a request costs one round trip. Everything ends at the deadline.
+///
+/// Others' holds are judged by the least that the store's clock may show, so none is taken for ended
+/// too soon. The owner's own hold is judged by the most that it may show, and once more by the store's
+/// time in the answer: a write that extends a hold may take effect after its end, when somebody has
+/// seen the name free. Then this hold is taken out of the record, and the rule decides again, without
+/// it.
 ///
 /// A write without an answer may arrive late. It does no harm once the record has another version than
 /// the write expects, and so an operation that would change nothing writes all the same while there is
@@ -83,7 +98,13 @@ private:
     [[nodiscard]] action decide(clock::time_point store_now, clock::time_point now);
     [[nodiscard]] action on_record(stored_record&& found, clock::time_point store_now,
                                    clock::time_point sent, clock::time_point now);
-    [[nodiscard]] action on_written(const record_reply& reply, clock::time_point sent);
+    /// A write of ours has made `written`, by `store_now` at the latest.
+    [[nodiscard]] action on_written(known_records::entry&& written, clock::time_point store_now,
+                                    clock::time_point sent, clock::time_point now);
+    /// Removes the owner's hold from `next_` if it is uncertain and would be over by now.
+    [[nodiscard]] bool take_back_own(clock::time_point store_now, clock::time_point now);
+    [[nodiscard]] std::optional<clock::time_point> own_end(const saved_record& record) const;
+    [[nodiscard]] action settled(known_records::entry&& current);
     [[nodiscard]] action write(const verdict& made, clock::time_point store_now);
     [[nodiscard]] action wait(clock::duration longest, clock::time_point now, action then);
     [[nodiscard]] action fail(failure why);
@@ -101,6 +122,8 @@ private:
     known_records::entry seen_;
     /// What is to replace it.
     saved_record next_;
+    /// When the owner's hold ends that the rule decided on.
+    std::optional<clock::time_point> own_end_;
     record_change change_;
     clock::duration pause_{};
     failure error_;

@@ -2,10 +2,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include <holdfast/clock.hpp>
 #include <records/codec.hpp>
@@ -33,8 +35,13 @@ public:
 
     /// The store's clock showed `store_now` between `sent` and `received` by ours.
     void see_clock(clock::time_point store_now, clock::time_point sent, clock::time_point received);
-    /// What it shows at least, and not much more. Nothing if it was not seen lately.
-    [[nodiscard]] std::optional<clock::time_point> store_clock(clock::time_point now) const;
+    struct clock_bounds {
+        clock::time_point earliest;
+        clock::time_point latest;
+    };
+    /// What it shows, between two bounds: how long the last answer took lies between them. Nothing if
+    /// the clock was not seen lately.
+    [[nodiscard]] std::optional<clock_bounds> store_clock(clock::time_point now) const;
 
     /// A write that replaces the version `base` of a record may still take effect, for as long as the
     /// record has this version.
@@ -42,9 +49,22 @@ public:
     void settle(const std::string& name);
     [[nodiscard]] std::optional<std::uint64_t> doubted(const std::string& name) const;
 
+    /// Whatever the record says: the owner's hold is certain only until `end`. A write that extends it
+    /// took effect too late, or may still do so.
+    void mistrust(const std::string& name, const owner_id& owner, clock::time_point end,
+                  clock::time_point now);
+    /// The record is right about the owner's hold.
+    void trust(const std::string& name, const owner_id& owner);
+    [[nodiscard]] std::optional<clock::time_point> certain_end(const std::string& name,
+                                                               const owner_id& owner) const;
+
 private:
     struct doubtful_write {
         std::uint64_t base{};
+        clock::time_point since;
+    };
+    struct doubtful_hold {
+        clock::time_point end;
         clock::time_point since;
     };
     struct clock_reading {
@@ -56,6 +76,7 @@ private:
     mutable std::mutex mutex_;
     std::unordered_map<std::string, entry> entries_;
     std::unordered_map<std::string, doubtful_write> doubts_;
+    std::map<std::pair<std::string, owner_id>, doubtful_hold> doubtful_holds_;
     std::optional<clock_reading> clock_;
 };
 

@@ -86,7 +86,10 @@ storage_lease::storage_lease(database& connection, const lease_columns& columns,
 
 void storage_lease::create_table() {
     if (whose_ == ownership::users) {
-        failure{errc::invalid_argument, "the table is the user's"}.raise("storage_lease::create_table");
+        failure{errc::invalid_argument,
+                "the columns that were given are of a table of yours; create it yourself, "
+                "or give none for the guard's own table"}
+            .raise("storage_lease::create_table");
     }
     detail::before_creating_table(database_);
     detail::create(database_, own_columns.table, lease_table(database_.speaks()));

@@ -23,6 +23,9 @@ constexpr std::array<std::string_view, 13> passing{
     "ASK",      "BUSY",       "CLUSTERDOWN", "LOADING",  "MASTERDOWN", "MISCONF",   "MOVED",
     "NOQUORUM", "NOREPLICAS", "OOM",         "READONLY", "TRYAGAIN",   "UNKILLABLE"};
 
+/// How the scripts begin their refusal of a key that is a lock.
+constexpr std::string_view of_a_lock = "HOLDFAST_LOCK";
+
 errc code_of(std::string_view message) {
     const auto word = message.substr(0, message.find(' '));
     if (std::find(passing.begin(), passing.end(), word) != passing.end()) {
@@ -31,7 +34,18 @@ errc code_of(std::string_view message) {
     if (word == "NOAUTH" || word == "WRONGPASS" || word == "NOPERM") {
         return errc::unauthorised;
     }
-    return word == "WRONGTYPE" ? errc::wrong_kind : errc::store_error;
+    return word == "WRONGTYPE" || word == of_a_lock ? errc::wrong_kind : errc::store_error;
+}
+
+/// An error of the server or of a script, in words.
+std::string words_of(std::string_view message) {
+    if (message.starts_with(of_a_lock)) {
+        return std::string{message.substr(of_a_lock.size() + 1)};
+    }
+    // The code's own words are about locks.
+    return code_of(message) == errc::wrong_kind
+               ? "a key of the guard's command holds a value of another type: " + std::string{message}
+               : std::string{message};
 }
 
 [[noreturn]] void fail(errc code, std::string_view detail) {
@@ -170,12 +184,7 @@ reply_handle command(redisContext* connection, const words& sent) {
         fail_out_of_step(connection);
     }
     if (reply->type == REDIS_REPLY_ERROR) {
-        const auto code = code_of(text_of(*reply));
-        // The code's own words are about locks.
-        const std::string problem = code == errc::wrong_kind
-                                        ? "a key of the guard's command holds a value of another type: "
-                                        : "";
-        fail(code, problem + std::string{text_of(*reply)});
+        fail(code_of(text_of(*reply)), words_of(text_of(*reply)));
     }
     return reply;
 }

@@ -84,7 +84,8 @@ public:
 
     /// How many requests this client has sent to the store so far.
     [[nodiscard]] std::uint64_t requests() const noexcept;
-    /// How many events the observer was not told of because too many waited for it.
+    /// How many events the observer was not told of: too many waited for it, or `shutdown` dropped
+    /// them.
     [[nodiscard]] std::uint64_t dropped_events() const noexcept;
 
     /// Takes at most `timeout` (more than zero; default: the client's `request_timeout`).

@@ -3,7 +3,9 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
+#include <holdfast/export.hpp>
 #include <holdfast/options.hpp>
 
 namespace holdfast::engines {
@@ -14,6 +16,8 @@ enum class fencing : std::uint8_t {
     best_effort,  ///< tokens may repeat or fall after the store lost data
     strict,       ///< every grant's token is larger than all before it
 };
+
+[[nodiscard]] HOLDFAST_EXPORT std::string_view to_string(fencing tokens) noexcept;
 
 /// By how much the clocks that a ttl is counted with may differ at its end.
 struct clock_drift {

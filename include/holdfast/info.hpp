@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include <holdfast/export.hpp>
 #include <holdfast/owner.hpp>
 #include <holdfast/token.hpp>
 
@@ -13,6 +15,8 @@ namespace holdfast {
 inline namespace v0 {
 
 enum class claim_mode : std::uint8_t { exclusive, shared, permit };
+
+[[nodiscard]] HOLDFAST_EXPORT std::string_view to_string(claim_mode mode) noexcept;
 
 /// Which of the public classes a name belongs to. Stores that other libraries use too keep each kind
 /// in a layout of its own; a name must be used for one kind only. `mixed_mutex` is a `shared_mutex`
@@ -36,6 +40,8 @@ struct holder_card {
 
 /// Whether the process behind a hold is there. Known only of processes of this host.
 enum class liveness : std::uint8_t { unknown, alive, dead };
+
+[[nodiscard]] HOLDFAST_EXPORT std::string_view to_string(liveness process) noexcept;
 
 struct holder_info {
     owner_id owner;
@@ -101,6 +107,8 @@ struct finding {
     /// its `restart_grace`.
     bool may_forget{};
 };
+
+[[nodiscard]] HOLDFAST_EXPORT std::string_view to_string(finding::severity level) noexcept;
 
 }  // namespace v0
 }  // namespace holdfast

@@ -43,7 +43,8 @@ inline namespace v0 {
 class keyed_executor {
 public:
     explicit keyed_executor(const keyed_executor_options& options = {})
-        : lanes_{options, 1, [](const std::string&, std::vector<detail::keyed_lanes::work> batch) {
+        : lanes_{"keyed_executor", options, 1,
+                 [](const std::string&, std::vector<detail::keyed_lanes::work> batch) {
                      for (auto& one : batch) {
                          static_cast<job&>(*one).run();
                      }
@@ -110,7 +111,7 @@ private:
     };
 
     template <class Operation, class Push>
-    [[nodiscard]] static auto admit(Operation operation, const Push& push)
+    [[nodiscard]] auto admit(Operation operation, const Push& push) const
         -> std::optional<std::future<std::invoke_result_t<Operation&>>> {
         auto made = std::make_unique<job_of<Operation>>(std::move(operation));
         auto answer = made->answer();
@@ -119,7 +120,7 @@ private:
         if (outcome == detail::keyed_lanes::admission::accepted) {
             return answer;
         }
-        detail::raise_refusal(outcome);
+        lanes_.raise_refusal(outcome);
         return std::nullopt;
     }
 
@@ -144,7 +145,7 @@ public:
 
     keyed_batcher(const keyed_executor_options& options, std::size_t most_at_once, handler handle)
         : handle_{std::move(handle)},
-          lanes_{options, most_at_once,
+          lanes_{"keyed_batcher", options, most_at_once,
                  [this](const std::string& key, std::vector<detail::keyed_lanes::work> batch) {
                      run(key, batch);
                  }} {
@@ -218,8 +219,8 @@ private:
     }
 
     template <class Push>
-    [[nodiscard]] static std::optional<std::future<Result>> admit(Operation operation,
-                                                                  const Push& push) {
+    [[nodiscard]] std::optional<std::future<Result>> admit(Operation operation,
+                                                           const Push& push) const {
         auto made = std::make_unique<entry>(std::move(operation));
         auto answer = made->promise.get_future();
         detail::keyed_lanes::work what{std::move(made)};
@@ -227,7 +228,7 @@ private:
         if (outcome == detail::keyed_lanes::admission::accepted) {
             return answer;
         }
-        detail::raise_refusal(outcome);
+        lanes_.raise_refusal(outcome);
         return std::nullopt;
     }
 

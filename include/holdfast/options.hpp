@@ -5,6 +5,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+
+#include <holdfast/export.hpp>
 
 namespace holdfast {
 inline namespace v0 {
@@ -57,6 +60,8 @@ struct lease_options {
 
 /// Whom a lock in a store keeps out.
 enum class scope : std::uint8_t { process, host, fleet };
+
+[[nodiscard]] HOLDFAST_EXPORT std::string_view to_string(scope reach) noexcept;
 
 struct client_options {
     /// Words of your own for `holdfast list` ("billing worker 3"). UTF-8, at most 1024 bytes: the store

@@ -83,9 +83,9 @@ protected:
     ~record_news() = default;
 };
 
-/// A store, as the family of engines sees it. Names are those of locks, and one that begins with the
-/// byte 1. `read` and `replace` wait for the store, and return by
-/// the deadline.
+/// A store, as the family of engines sees it. The name of a record is the name of a lock. One record
+/// more has a name that begins with the byte 1: it tells clients of revocations, where there is `news`.
+/// `read` and `replace` wait for the store, and return by the deadline.
 ///
 /// Thread safety: all functions may be called from any thread at any time; those about one name, by one
 /// engine, one at a time.

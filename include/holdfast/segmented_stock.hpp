@@ -9,6 +9,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -79,6 +80,8 @@ struct taking {
 
     explicit operator bool() const noexcept { return what == outcome::taken; }
 };
+
+[[nodiscard]] HOLDFAST_EXPORT std::string_view to_string(taking::outcome what) noexcept;
 
 /// A number of equal things, counted in several segments with a lock each, so that as many buyers as
 /// there are segments are served at a time. 500 pieces become 5 × 100.

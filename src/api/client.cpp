@@ -33,18 +33,6 @@ using namespace std::chrono_literals;
     return chosen.empty() ? "local:" : chosen;
 }
 
-[[nodiscard]] std::string_view text(scope reach) {
-    switch (reach) {
-        case scope::process:
-            return "process";
-        case scope::host:
-            return "host";
-        case scope::fleet:
-            return "fleet";
-    }
-    return "unknown";
-}
-
 /// What `HOLDFAST_REQUIRE` asks for: an operator may demand more than a program does, never less.
 [[nodiscard]] scope required_by_environment() {
     const auto wanted = environment("HOLDFAST_REQUIRE");
@@ -52,7 +40,7 @@ using namespace std::chrono_literals;
         return scope::process;
     }
     for (const auto reach : {scope::process, scope::host, scope::fleet}) {
-        if (text(reach) == wanted) {
+        if (to_string(reach) == wanted) {
             return reach;
         }
     }
@@ -117,7 +105,7 @@ void check(const client_options& options) {
     const auto required = std::max(options.require, required_by_environment());
     if (promises.reach < required) {
         failure{errc::guarantee_not_met, "its locks exclude " + promises.reach_text + ", but " +
-                                             std::string{text(required)} +
+                                             std::string{to_string(required)} +
                                              " is required; use a store that all hosts share"}
             .raise("store " + engine->address());
     }

@@ -1,6 +1,7 @@
 #include <holdfast/lease.hpp>
 
 #include <api/request.hpp>
+#include <core/duration_text.hpp>
 
 #include <string>
 #include <utility>
@@ -209,8 +210,8 @@ release_outcome lease::release_after(std::chrono::milliseconds after) {
     }
     const auto longest = hold_->from()->promises().maximum_ttl;
     if (after < std::chrono::milliseconds{0} || after > longest) {
-        failure{errc::invalid_argument, "it cannot be kept taken for " + std::to_string(after.count()) +
-                                            " ms; from 0 to " + std::to_string(longest.count()) + " ms"}
+        failure{errc::invalid_argument, "it cannot be kept taken for " + core::duration_text(after) +
+                                            "; from 0 to " + core::duration_text(longest)}
             .raise(detail::describe(*hold_->from(), hold_->name()));
     }
     return give_back(after);

@@ -5,10 +5,11 @@
 
 namespace holdfast::detail {
 
-callback_thread::callback_thread(std::size_t most)
-    : most_{most}, state_{std::make_shared<shared_state>()}, thread_{[state = state_] {
-          run(state);
-      }} {}
+callback_thread::callback_thread(std::size_t most, std::atomic<std::uint64_t>* dropped)
+    : most_{most},
+      dropped_{dropped},
+      state_{std::make_shared<shared_state>()},
+      thread_{[state = state_] { run(state); }} {}
 
 callback_thread::~callback_thread() {
     std::unique_lock lock{state_->guard};
@@ -21,22 +22,29 @@ callback_thread::~callback_thread() {
         return;
     }
     if (most_ != unlimited) {
+        count_dropped(state_->queue.size());
         state_->queue.clear();
     }
     thread_.detach();
 }
 
-bool callback_thread::post(std::function<void()> callback) {
+void callback_thread::post(std::function<void()> callback) {
     const auto state = state_;  // the callback may end us before we have woken its thread
     {
         const std::lock_guard lock{state->guard};
         if (most_ != unlimited && state->queue.size() >= most_) {
-            return false;
+            count_dropped(1);
+            return;
         }
         state->queue.push_back(std::move(callback));
     }
     state->changed.notify_one();
-    return true;
+}
+
+void callback_thread::count_dropped(std::size_t more) {
+    if (dropped_ != nullptr) {
+        dropped_->fetch_add(more, std::memory_order_relaxed);
+    }
 }
 
 void callback_thread::run(const std::shared_ptr<shared_state>& state) {

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -14,7 +16,8 @@ namespace holdfast::detail {
 ///
 /// Its end waits until everything posted has run, for `patience` at most. A callback that takes longer
 /// is left behind with its thread, and so is one that ends this object itself. What is queued behind it
-/// then is dropped or, if there is no limit to the queue, still run when that callback returns.
+/// then is dropped and counted or, if there is no limit to the queue, still run when that callback
+/// returns.
 ///
 /// Thread safety: all functions may be called from any thread; a callback may itself end the object.
 class callback_thread {
@@ -22,14 +25,14 @@ public:
     static constexpr std::chrono::milliseconds patience{500};
     static constexpr std::size_t unlimited = 0;
 
-    /// Beyond `most` waiting callbacks new ones are dropped.
-    explicit callback_thread(std::size_t most = unlimited);
+    /// Beyond `most` waiting callbacks new ones are dropped. `dropped` counts all that are.
+    explicit callback_thread(std::size_t most = unlimited,
+                             std::atomic<std::uint64_t>* dropped = nullptr);
     callback_thread(const callback_thread&) = delete;
     callback_thread& operator=(const callback_thread&) = delete;
     ~callback_thread();
 
-    /// False: it was dropped.
-    bool post(std::function<void()> callback);
+    void post(std::function<void()> callback);
 
 private:
     struct shared_state {
@@ -42,8 +45,10 @@ private:
     };
 
     static void run(const std::shared_ptr<shared_state>& state);
+    void count_dropped(std::size_t more);
 
     const std::size_t most_;
+    std::atomic<std::uint64_t>* const dropped_;
     // Shared with the thread, which may outlive us.
     std::shared_ptr<shared_state> state_;
     threading::thread thread_;

@@ -32,27 +32,14 @@ thread_local const void* inside = nullptr;
 
 }  // namespace
 
-void v0::raise_refusal(keyed_lanes::admission why) {
-    if (why == keyed_lanes::admission::closed) {
-        failure{errc::shut_down, "it was closed"}.raise("keyed_executor");
-    }
-    if (why == keyed_lanes::admission::waits_for_itself) {
-        failure{errc::busy, "there is no room, and an operation that waits for it may wait for itself"}
-            .raise("keyed_executor");
-    }
-    if (why == keyed_lanes::admission::forked) {
-        failure{errc::forked, "it belongs to the parent process; make a new one in the child"}.raise(
-            "keyed_executor");
-    }
-}
-
 void v0::raise_no_handler() {
     failure{errc::invalid_argument, "it needs a handler"}.raise("keyed_batcher");
 }
 
 class keyed_lanes::state {
 public:
-    state(const keyed_executor_options& options, std::size_t most_at_once, runner run);
+    state(const char* user, const keyed_executor_options& options, std::size_t most_at_once,
+          runner run);
     state(const state&) = delete;
     state& operator=(const state&) = delete;
     ~state() { join(); }
@@ -75,6 +62,7 @@ private:
     void serve();
     [[nodiscard]] std::vector<work> take(lane& from);
 
+    const char* user_;
     keyed_executor_options options_;
     std::size_t most_at_once_;
     runner run_;
@@ -90,8 +78,10 @@ private:
     std::vector<std::jthread> threads_;
 };
 
-keyed_lanes::keyed_lanes(const keyed_executor_options& options, std::size_t most_at_once, runner run)
-    : state_{std::make_unique<state>(options, most_at_once, std::move(run))},
+keyed_lanes::keyed_lanes(const char* user, const keyed_executor_options& options,
+                         std::size_t most_at_once, runner run)
+    : state_{std::make_unique<state>(user, options, most_at_once, std::move(run))},
+      user_{user},
       generation_{fork_generation()} {}
 
 keyed_lanes::~keyed_lanes() {
@@ -126,17 +116,36 @@ std::size_t keyed_lanes::waiting() const {
     return forked() ? 0 : state_->waiting();
 }
 
-keyed_lanes::state::state(const keyed_executor_options& options, std::size_t most_at_once, runner run)
-    : options_{options}, most_at_once_{most_at_once}, run_{std::move(run)} {
-    if (options.most_per_key == 0 || options.most_in_all == 0 || most_at_once == 0) {
-        failure{errc::invalid_argument, "its limits must be positive"}.raise("keyed_executor");
+void keyed_lanes::raise_refusal(admission why) const {
+    if (why == admission::closed) {
+        failure{errc::shut_down, "it was closed"}.raise(user_);
+    }
+    if (why == admission::waits_for_itself) {
+        failure{errc::busy, "there is no room, and an operation that waits for it may wait for itself"}
+            .raise(user_);
+    }
+    if (why == admission::forked) {
+        failure{errc::forked, "it belongs to the parent process; make a new one in the child"}.raise(
+            user_);
+    }
+}
+
+keyed_lanes::state::state(const char* user, const keyed_executor_options& options,
+                          std::size_t most_at_once, runner run)
+    : user_{user}, options_{options}, most_at_once_{most_at_once}, run_{std::move(run)} {
+    for (const auto& [name, limit] :
+         {std::pair{"most_per_key", options.most_per_key},
+          std::pair{"most_in_all", options.most_in_all}, std::pair{"most_at_once", most_at_once}}) {
+        if (limit == 0) {
+            failure{errc::invalid_argument, std::string{name} + " must be at least 1"}.raise(user);
+        }
     }
     const auto count = threads_for(options);
     if (count > most_threads) {
         failure{errc::invalid_argument, "threads: " + std::to_string(count) +
                                             " are too many; at most " + std::to_string(most_threads) +
                                             " are allowed"}
-            .raise("keyed_executor");
+            .raise(user);
     }
     try {
         while (threads_.size() < count) {
@@ -145,7 +154,7 @@ keyed_lanes::state::state(const keyed_executor_options& options, std::size_t mos
     } catch (const std::system_error& error) {
         const auto started = threads_.size();
         join();  // those that were started wait for work
-        throw std::system_error{error.code(), "keyed_executor: threads: only " +
+        throw std::system_error{error.code(), std::string{user} + ": threads: only " +
                                                   std::to_string(started) + " of " +
                                                   std::to_string(count) + " could be started"};
     } catch (...) {
@@ -248,8 +257,7 @@ void keyed_lanes::state::serve() {
 /// An operation that waits for the end of all operations waits for itself.
 void keyed_lanes::state::refuse_inside() const {
     if (called_from_inside()) {
-        std::fputs("holdfast: keyed_executor: an operation closes or cancels its own executor\n",
-                   stderr);
+        std::fprintf(stderr, "holdfast: %s: an operation closes or cancels its own executor\n", user_);
         std::abort();
     }
 }
@@ -280,7 +288,7 @@ std::size_t keyed_lanes::state::cancel() {
         waiting_ = 0;
     }
     const auto why = std::make_exception_ptr(
-        std::system_error{make_error_code(errc::cancelled), "keyed_executor: it had not begun"});
+        std::system_error{make_error_code(errc::cancelled), std::string{user_} + ": it had not begun"});
     for (auto& one : dropped) {
         one->drop(why);
     }

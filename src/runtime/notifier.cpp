@@ -5,9 +5,9 @@
 namespace holdfast::detail {
 
 notifier::notifier(std::shared_ptr<observer> events, std::atomic<std::uint64_t>* dropped)
-    : events_{std::move(events)}, dropped_{dropped} {
+    : events_{std::move(events)} {
     if (events_) {
-        observing_.emplace(most_events);
+        observing_.emplace(most_events, dropped);
     }
 }
 
@@ -16,11 +16,8 @@ void notifier::tell_loss(std::shared_ptr<hold> whose) {
 }
 
 void notifier::tell_observer(event what) {
-    if (observing_ &&
-        !observing_->post([events = events_, what = std::move(what)] { events->on_event(what); })) {
-        if (dropped_ != nullptr) {
-            dropped_->fetch_add(1, std::memory_order_relaxed);
-        }
+    if (observing_) {
+        observing_->post([events = events_, what = std::move(what)] { events->on_event(what); });
     }
 }
 

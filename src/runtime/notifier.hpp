@@ -27,7 +27,6 @@ public:
 
 private:
     std::shared_ptr<observer> events_;
-    std::atomic<std::uint64_t>* dropped_;
     callback_thread losses_;
     std::optional<callback_thread> observing_;
 };

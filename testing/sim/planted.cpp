@@ -77,6 +77,7 @@ const std::vector<std::string_view>& records_bug_names() {
     // In the order of `core::bug`, after those above.
     static const std::vector<std::string_view> names{
         "records_others_end_early",        "records_short_lease_not_told",
+        "records_ended_hold_extended",     "records_late_hold_believed",
         "records_gone_from_memory",        "records_doubt_forgotten",
         "records_silence_means_done",      "records_edit_repeats",
         "records_conflict_overwritten",    "records_second_release_believed",

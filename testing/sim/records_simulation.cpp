@@ -78,12 +78,17 @@ public:
     /// Its client has been told that nothing of it is in the store.
     void is_over(const owner_id& owner) { over_.insert(owner); }
     [[nodiscard]] bool over(const owner_id& owner) const { return over_.contains(owner); }
+    /// A write extended its hold, after the end of this hold.
+    void comes_back(const owner_id& owner) { back_.insert(owner); }
+    void begins_anew(const owner_id& owner) { back_.erase(owner); }
+    [[nodiscard]] bool came_back(const owner_id& owner) const { return back_.contains(owner); }
 
     records_result result;
 
 private:
     std::map<std::string, std::map<owner_id, valid_hold>> valid_;
     std::set<owner_id> over_;
+    std::set<owner_id> back_;
 };
 
 /// The store, and an auditor who compares what is there before and after every write.
@@ -169,6 +174,7 @@ private:
             taken += one.permits;
             exclusive = exclusive || one.mode == claim_mode::exclusive;
             audit_token(change.name, one, before);
+            audit_life(one, before);
             if (referee_.over(one.owner)) {
                 referee_.violated("a hold came back after its client was told that it is gone");
             }
@@ -185,6 +191,17 @@ private:
             if (one.owner != writer && one.expires > now() && !kept) {
                 referee_.violated("a request changed the hold of another owner");
             }
+        }
+    }
+    void audit_life(const records::hold& one, const saved_record& before) {
+        const auto old =
+            std::find_if(before.holds.begin(), before.holds.end(), [&](const records::hold& each) {
+                return each.owner == one.owner && each.first_token == one.first_token;
+            });
+        if (old == before.holds.end()) {
+            referee_.begins_anew(one.owner);
+        } else if (old->expires <= now()) {
+            referee_.comes_back(one.owner);
         }
     }
     void audit_token(const std::string& name, const records::hold& one, const saved_record& before) {
@@ -391,6 +408,7 @@ private:
                                 .ttl = terms_.ttl,
                                 .converts = converts};
         perform({.name = name_,
+                 .owner = owner_,
                  .rule =
                      [this, request](saved_record& record, const moment& at) {
                          auto result = records::acquire(record.holds, request, at, record.last_token);
@@ -406,6 +424,7 @@ private:
         const bool refused = machine_->error() || acquired_.result != acquire_reply::outcome::granted;
         if (!refused) {
             ++referee_.result.grants;
+            expect_never_over("a grant");
             trust();
             return;
         }
@@ -434,9 +453,13 @@ private:
         hold();
     }
     void hold() {
-        const auto next = stage_.pick(6);
+        const auto next = stage_.pick(7);
         if (next < 3) {
             pause(terms_.ttl / 3, [this] { renew(); });
+        } else if (next == 6) {
+            // At the end of the lease, or a little later.
+            pause(asked_at_ + terms_.ttl + stage_.between(0ms, 10ms) - 8ms - now(),
+                  [this] { renew(); });
         } else if (next == 3 && name_ == lock_name) {
             // A downgrade may take effect as soon as it is sent; an upgrade when it is granted.
             const bool down = mode_ == claim_mode::exclusive;
@@ -453,6 +476,7 @@ private:
         asked_at_ = now();
         perform(
             {.name = name_,
+             .owner = owner_,
              .rule =
                  [this](saved_record& record, const moment& at) {
                      auto result = records::renew(record, {name_, mode_, owner_, terms_.ttl}, at.now);
@@ -466,12 +490,19 @@ private:
         if (machine_->error()) {
             hold();
         } else if (renewed_.result == renew_reply::outcome::renewed) {
+            expect_never_over("a renewal");
             trust();
         } else {
             sure_until_ = referee_.sure_until(name_, owner_);
             expect_lost("a renewal");
             referee_.lets_go(name_, owner_);
             release();
+        }
+    }
+    /// Somebody may have looked meanwhile, and seen that the name is free.
+    void expect_never_over(const std::string& request) {
+        if (referee_.came_back(owner_)) {
+            referee_.violated(request + " counts on a hold that was over in the store meanwhile");
         }
     }
     void expect_lost(const std::string& request) {

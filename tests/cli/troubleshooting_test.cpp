@@ -116,6 +116,39 @@ public:
     return "redis://127.0.0.1:" + std::to_string(server.port());
 }
 
+/// Takes no connections any more: those that wait to be taken fill its queue.
+class full_queue {
+public:
+    full_queue() {
+        const ::sockaddr_in where{.sin_family = AF_INET,
+                                  .sin_port = htons(port_),
+                                  .sin_addr = {htonl(INADDR_LOOPBACK)},
+                                  .sin_zero = {}};
+        const auto* const address = reinterpret_cast<const ::sockaddr*>(&where);
+        sockets_.push_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+        if (::bind(sockets_.front(), address, sizeof where) != 0 ||
+            ::listen(sockets_.front(), 0) != 0) {
+            throw std::runtime_error{"cannot listen"};
+        }
+        for (int guest = 0; guest < 3; ++guest) {
+            sockets_.push_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+            static_cast<void>(::connect(sockets_.back(), address, sizeof where));
+        }
+    }
+    full_queue(const full_queue&) = delete;
+    full_queue& operator=(const full_queue&) = delete;
+    ~full_queue() {
+        for (const int each : sockets_) {
+            ::close(each);
+        }
+    }
+    [[nodiscard]] std::string address() const { return "redis://127.0.0.1:" + std::to_string(port_); }
+
+private:
+    const std::uint16_t port_{testing_support::free_port()};
+    std::vector<int> sockets_;
+};
+
 /// The text of what a call throws.
 template <class Call>
 [[nodiscard]] std::string thrown_by(const Call& call) {
@@ -188,6 +221,35 @@ const std::map<std::string, production>& productions() {
     static const std::map<std::string, production> all{
         {"the host name is not known (…",
          [](stage& on) { return on.said_on("redis://no..where", {"list"}); }},
+        {"no connection in time; is the server up?",
+         [](stage& on) {
+             const full_queue server;
+             return on.said_on(server.address() + "?connect_timeout=400", {"list"});
+         }},
+        {"this is not a Redis server (…); is the port right?",
+         [](stage& on) { return on.said_at_a_server_that_says("ERROR\r\nERROR\r\n"); }},
+        {"is a semaphore of … permits at the moment, not of …; all who use it must agree on the limit",
+         [](stage& on) {
+             client store{on.local_store()};
+             const auto permit = semaphore{store, "pool", 3}.acquire();
+             return thrown_by([&] { static_cast<void>(semaphore{store, "pool", 5}.try_acquire()); });
+         }},
+        {"most_at_once must be at least 1",
+         [](stage&) {
+             return thrown_by([] {
+                 keyed_batcher<int, int>{
+                     {}, 0, [](const std::string&, std::span<int>) { return std::vector<int>{}; }};
+             });
+         }},
+        {"the columns that were given are of a table of yours; create it yourself, or give none for "
+         "the "
+         "guard's own table",
+         [](stage& on) {
+             const auto handle = open_database(on.local_store().substr(6) + "-guards");
+             guard::sqlite_database database{handle.get()};
+             guard::storage_lease lease{database, {.table = "stock", .key = "id"}};
+             return thrown_by([&] { lease.create_table(); });
+         }},
         {"no answer in time; is the server up?",
          [](stage& on) {
              redis_server server;
@@ -976,6 +1038,12 @@ const std::map<std::string, production>& productions() {
          [](stage& on) {
              const redis_server server;
              server.cli({"SET", "holdfast_token", "precious"});
+             return on.said_on(address_of(server), {"run", "job", "--no-wait", "--", "true"});
+         }},
+        {"the key … beside the lock holds something else than its holders; remove it: DEL …",
+         [](stage& on) {
+             const redis_server server;
+             server.cli({"SET", "holdfast_holds:{job}", "precious"});
              return on.said_on(address_of(server), {"run", "job", "--no-wait", "--", "true"});
          }},
         {"the braces in \"…\" make a cluster keep parts of this lock on different servers; …",

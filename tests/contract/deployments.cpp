@@ -107,24 +107,36 @@ public:
 /// One record for each name, in this process: the family of engines over the least of stores.
 class records : public deployment {
 public:
-    records() {
+    records() : records{"records", {}} {}
+    std::string address() override { return scheme_ + ":" + std::to_string(++stores_); }
+
+protected:
+    records(std::string scheme, std::chrono::milliseconds answer_delay) : scheme_{std::move(scheme)} {
         engines::register_engine(
-            "records", [](std::string_view rest, const engines::client_identity& identity) {
+            scheme_, [scheme = scheme_, answer_delay](std::string_view rest,
+                                                      const engines::client_identity& identity) {
                 static std::mutex mutex;
                 static std::map<std::string, std::shared_ptr<shared_records>> stores;
+                const auto address = scheme + ":" + std::string{rest};
                 const std::lock_guard lock{mutex};
-                auto& store = stores[std::string{rest}];
+                auto& store = stores[address];
                 if (!store) {
                     store = std::make_shared<shared_records>();
                 }
                 return engines::make_records_engine(
-                    std::make_unique<record_map>("records:" + std::string{rest}, store), identity);
+                    std::make_unique<record_map>(address, store, answer_delay), identity);
             });
     }
-    std::string address() override { return "records:" + std::to_string(++stores_); }
 
 private:
+    const std::string scheme_;
     int stores_{};
+};
+
+/// What the engine knows of the store's clock is older here.
+class late_records final : public records {
+public:
+    late_records() : records{"late-records", std::chrono::milliseconds{5}} {}
 };
 
 /// Likewise.
@@ -250,6 +262,7 @@ const std::map<std::string, maker>& known_stores() {
         {"memory", make<in_memory>},
         {"bare", make<bare>},
         {"records", make<records>},
+        {"records_late", make<late_records>},
         {"local", make<on_disk>},
         {"quorum_memory", make<quorum_of<in_memory, 3>>},
 #ifdef HOLDFAST_TEST_REDIS

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -22,13 +23,15 @@ struct shared_records {
     std::multimap<std::string, std::shared_ptr<std::function<void()>>> listeners;
 };
 
-/// The least that a store of records may be, with both of its abilities.
+/// The least that a store of records may be, with both of its abilities. A write is answered
+/// `answer_delay` after it took effect: the store's clock in the answer is as old.
 class record_map final : public engines::record_store,
                          public engines::record_listing,
                          public engines::record_news {
 public:
-    record_map(std::string address, std::shared_ptr<shared_records> shared)
-        : address_{std::move(address)}, shared_{std::move(shared)} {}
+    record_map(std::string address, std::shared_ptr<shared_records> shared,
+               std::chrono::milliseconds answer_delay = {})
+        : address_{std::move(address)}, shared_{std::move(shared)}, answer_delay_{answer_delay} {}
 
     [[nodiscard]] const engines::guarantees& promises() const noexcept override { return promises_; }
     [[nodiscard]] const std::string& address() const noexcept override { return address_; }
@@ -39,23 +42,8 @@ public:
     }
     [[nodiscard]] engines::record_reply replace(const engines::record_change& change,
                                                 clock::time_point) override {
-        std::vector<std::shared_ptr<std::function<void()>>> told;
-        engines::record_reply reply;
-        {
-            const std::lock_guard lock{shared_->mutex};
-            auto& stored = shared_->records[change.name];
-            if (stored.version != change.version) {
-                return answer(engines::record_reply::outcome::conflict, change.name);
-            }
-            stored = {++shared_->last_version, change.bytes};
-            reply = answer(engines::record_reply::outcome::done, change.name);
-            const auto [first, last] = shared_->listeners.equal_range(change.name);
-            std::for_each(first, change.frees ? last : first,
-                          [&](const auto& each) { told.push_back(each.second); });
-        }
-        for (const auto& each : told) {
-            (*each)();
-        }
+        auto reply = replace_at_once(change);
+        std::this_thread::sleep_for(answer_delay_);  // not a guess: a slow network
         return reply;
     }
 
@@ -94,6 +82,27 @@ public:
     }
 
 private:
+    [[nodiscard]] engines::record_reply replace_at_once(const engines::record_change& change) {
+        std::vector<std::shared_ptr<std::function<void()>>> told;
+        engines::record_reply reply;
+        {
+            const std::lock_guard lock{shared_->mutex};
+            auto& stored = shared_->records[change.name];
+            if (stored.version != change.version) {
+                return answer(engines::record_reply::outcome::conflict, change.name);
+            }
+            stored = {++shared_->last_version, change.bytes};
+            reply = answer(engines::record_reply::outcome::done, change.name);
+            const auto [first, last] = shared_->listeners.equal_range(change.name);
+            std::for_each(first, change.frees ? last : first,
+                          [&](const auto& each) { told.push_back(each.second); });
+        }
+        for (const auto& each : told) {
+            (*each)();
+        }
+        return reply;
+    }
+
     [[nodiscard]] static std::chrono::microseconds now() {
         return std::chrono::duration_cast<std::chrono::microseconds>(
             std::chrono::system_clock::now().time_since_epoch());
@@ -109,6 +118,7 @@ private:
 
     const std::string address_;
     const std::shared_ptr<shared_records> shared_;
+    const std::chrono::milliseconds answer_delay_;
     const engines::guarantees promises_{.reach = scope::process,
                                         .reach_text = "this process only",
                                         .tokens = engines::fencing::strict,

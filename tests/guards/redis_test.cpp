@@ -13,6 +13,7 @@
 
 #include <holdfast/error.hpp>
 #include <holdfast/guard/redis.hpp>
+#include <holdfast/holdfast.hpp>
 #include <support/redis_servers.hpp>
 
 #include "odd_keys.hpp"
@@ -112,6 +113,60 @@ TEST_F(redis_guards, a_script_of_the_users_sees_its_own_keys_and_arguments) {
     EXPECT_STREQ(returned.element[2]->str, "{stock}");
     EXPECT_EQ(fence_.run(script, {9}, keys, arguments).verdict, admission::stale);
     EXPECT_EQ(server().cli({"GET", "{stock}:sold"}), "3");
+}
+
+TEST_F(redis_guards, a_key_that_is_a_lock_is_refused_and_the_lock_stays) {
+    const field fields[]{{"amount", "90"}};
+    const std::vector<std::function<void()>> calls{
+        [&] { static_cast<void>(fence_.set("stock:101", {7}, "99")); },
+        [&] { static_cast<void>(fence_.set_fields("stock:101", {7}, fields)); },
+        [&] { static_cast<void>(fence_.announce("stock:101", {7})); },
+        [&] { static_cast<void>(lease_.write("stock:101", lease_.read("stock:101"), fields)); },
+    };
+    client store{"redis://127.0.0.1:" + std::to_string(server().port())};
+    mutex plain{store, "stock:101"};
+    shared_mutex shared{store, "stock:101"};
+    const auto refuses_all = [&] {
+        const auto before = server().cli({"HGETALL", "stock:101"});
+        for (const auto& each : calls) {
+            try {
+                each();
+                ADD_FAILURE() << "it was not refused";
+            } catch (const std::system_error& error) {
+                EXPECT_EQ(error.code(), errc::wrong_kind);
+                EXPECT_NE(std::string{error.what()}.find("\"stock:101\" is the name of a lock"),
+                          std::string::npos)
+                    << error.what();
+            }
+        }
+        EXPECT_EQ(server().cli({"HGETALL", "stock:101"}), before);
+    };
+    {
+        const auto held = plain.acquire();
+        refuses_all();
+    }
+    {
+        const auto reading = shared.acquire_shared();
+        refuses_all();
+    }
+    const auto writing = shared.acquire();
+    refuses_all();
+}
+
+TEST_F(redis_guards, a_lock_refuses_the_key_of_a_resource) {
+    const field fields[]{{"amount", "90"}};
+    ASSERT_EQ(lease_.write("stock-row:101", lease_.read("stock-row:101"), fields), contest::won);
+    client store{"redis://127.0.0.1:" + std::to_string(server().port())};
+    mutex lock{store, "stock-row:101"};
+    EXPECT_EQ(error_of([&] { return lock.try_acquire(); }), errc::wrong_kind);
+    EXPECT_EQ(server().cli({"HGET", "stock-row:101", "amount"}), "90");
+}
+
+TEST_F(redis_guards, a_hash_with_fields_like_a_locks_among_others_is_no_lock) {
+    server().cli({"HSET", "row", "mode", "fast", "name", "x"});
+    const field fields[]{{"amount", "90"}};
+    EXPECT_EQ(fence_.set_fields("row", {1}, fields), admission::admitted);
+    EXPECT_EQ(lease_.write("row", {}, fields), contest::won);
 }
 
 TEST_F(redis_guards, a_script_that_returns_nothing_is_admitted_all_the_same) {

@@ -259,6 +259,23 @@ TEST_F(observer_test, an_observer_that_does_not_return_delays_no_shutdown) {
     EXPECT_EQ(stuck->told(), 1U);
 }
 
+TEST_F(observer_test, events_that_a_shutdown_drops_are_counted) {
+    const auto stuck = std::make_shared<stuck_observer>();
+    client busy{make_client({.events = stuck})};
+    mutex stock{busy, "stock"};
+    stock.lock();
+    stuck->wait_until_stuck();
+    stock.unlock();
+    for (int round = 0; round < 10; ++round) {
+        stock.lock();
+        stock.unlock();
+    }
+    EXPECT_EQ(busy.dropped_events(), 0U);
+    busy.shutdown(5s);
+    EXPECT_EQ(busy.dropped_events(), 21U);
+    stuck->let_go();
+}
+
 /// Shuts its client down when it is told of the first event.
 class leaving_observer final : public observer {
 public:
@@ -320,6 +337,15 @@ TEST_F(observer_test, every_kind_of_event_has_a_name_of_its_own) {
     EXPECT_EQ(to_string(event_kind::release_unconfirmed), "release_unconfirmed");
     EXPECT_EQ(to_string(event_kind::lost), "lost");
     EXPECT_EQ(to_string(release_outcome::already_lost), "already lost");
+}
+
+TEST(names, what_a_log_shows_has_a_name) {
+    EXPECT_EQ(to_string(claim_mode::shared), "shared");
+    EXPECT_EQ(to_string(liveness::dead), "dead");
+    EXPECT_EQ(to_string(finding::severity::unchecked), "unchecked");
+    EXPECT_EQ(to_string(scope::fleet), "fleet");
+    EXPECT_EQ(to_string(engines::fencing::best_effort), "best_effort");
+    EXPECT_EQ(to_string(taking::outcome::not_enough), "not enough");
 }
 
 }  // namespace

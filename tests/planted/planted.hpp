@@ -49,6 +49,8 @@ enum class bug : std::uint8_t {
     joint_refusal_not_told,        ///< one is taken here: those asked for with it never hear of it
     records_others_end_early,      ///< the store's time is taken for later than it is
     records_short_lease_not_told,  ///< a lease that the store ends sooner counts in full
+    records_ended_hold_extended,   ///< a renewal counts that took effect after the lease's end
+    records_late_hold_believed,    ///< likewise one that was not answered, as the record shows it
     records_gone_from_memory,      ///< "busy" and "gone" are said without asking the store
     records_doubt_forgotten,       ///< a write that was not answered is not thought of again
     records_silence_means_done,    ///< a write that was not answered counts as done

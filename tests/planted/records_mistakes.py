@@ -25,6 +25,17 @@ TABLE = table("planted.hpp", "core::planted(core::bug::NAME)", [
         "records_short_lease_not_told"),
     mistake(
         EXCHANGE,
+        "    if (own_end_ && *own_end_ <= store_now) {\n",
+        "    if (own_end_ && *own_end_ <= store_now &&\n"
+        "        !core::planted(core::bug::records_ended_hold_extended)) {\n",
+        "records_ended_hold_extended"),
+    mistake(
+        EXCHANGE,
+        "        if (own_end_) {\n",
+        "        if (own_end_ && !core::planted(core::bug::records_late_hold_believed)) {\n",
+        "records_late_hold_believed"),
+    mistake(
+        EXCHANGE,
         "    return made.changed ? write(made, at) : asked_;\n",
         "    if (!made.changed && core::planted(core::bug::records_gone_from_memory)) {\n"
         "        return asked_ = action::finish;\n"

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include <common/net/address.hpp>
 #include <common/net/io.hpp>
+#include <common/net/node_address.hpp>
 #include <holdfast/error.hpp>
 
 #include <sys/socket.h>

@@ -7,10 +7,10 @@
 #include <string>
 #include <string_view>
 
-#include <common/net/address.hpp>
 #include <common/net/descriptor.hpp>
 #include <common/net/io.hpp>
 #include <common/net/lookup.hpp>
+#include <common/net/node_address.hpp>
 #include <common/net/tls.hpp>
 #include <holdfast/clock.hpp>
 #include <holdfast/error.hpp>

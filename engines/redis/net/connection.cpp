@@ -20,6 +20,7 @@
 #include <vector>
 
 #include <poll.h>
+#include <sys/socket.h>
 
 namespace holdfast::engines::redis {
 
@@ -28,6 +29,13 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr clock::duration a_long_time = 1h;
+
+/// A socket that is still connecting has none.
+bool has_peer(int socket) noexcept {
+    ::sockaddr_storage peer{};
+    ::socklen_t size = sizeof peer;
+    return ::getpeername(socket, reinterpret_cast<::sockaddr*>(&peer), &size) == 0;
+}
 
 }  // namespace
 
@@ -83,6 +91,7 @@ private:
     void serve(guard& lock);
     void attempt(guard& lock);
     [[nodiscard]] failure make_link(std::shared_ptr<link>& made);
+    [[nodiscard]] std::string not_ready_in_time() const;
     [[nodiscard]] bool wait_in_attempt(int descriptor, short events, clock::time_point deadline);
     void attempt_failed(const failure& reason, aftermath& after);
     void attempt_succeeded(guard& lock, std::shared_ptr<link> made, aftermath& after);
@@ -107,6 +116,8 @@ private:
     /// Sent over connections that are gone.
     std::uint64_t commands_before_{};
     std::uint64_t attempts_{};
+    /// The server has taken the connection of the attempt under way, or of the last one that failed.
+    bool taken_{};
     threading::condition_variable attempted_;
 
     threading::jthread thread_;
@@ -296,7 +307,7 @@ failure connection::state::connect(clock::time_point deadline) {
     if (attempts_ != before) {
         return last_failure_;
     }
-    return {errc::store_unavailable, name_ + ": no connection in time; is the server up?"};
+    return {errc::store_unavailable, not_ready_in_time() + "; is the server up?"};
 }
 
 void connection::state::reset(const failure& reason) {
@@ -365,6 +376,10 @@ void connection::state::end(request& over, failure error, aftermath& after) {
     }
 }
 
+std::string connection::state::not_ready_in_time() const {
+    return name_ + (taken_ ? ": no answer in time" : ": no connection in time");
+}
+
 void connection::state::end_waiting(const failure& reason, aftermath& after) {
     for (request* const each : std::exchange(waiting_, {})) {
         end(*each, reason, after);
@@ -376,7 +391,7 @@ void connection::state::expire(request& late, aftermath& after) {
         link_->expire(late, after);
         return;
     }
-    std::string words = name_ + ": no connection in time";
+    std::string words = not_ready_in_time();
     if (last_failure_) {
         words += " (" + last_failure_.detail + ")";
     }
@@ -387,7 +402,7 @@ void connection::state::expire_all(clock::time_point now, aftermath& after) {
     auto next = clock::time_point::max();
     for (request* const each : std::exchange(waiting_, {})) {
         if (each->overdue(now)) {
-            end(*each, {errc::store_unavailable, name_ + ": no connection in time"}, after);
+            end(*each, {errc::store_unavailable, not_ready_in_time()}, after);
             continue;
         }
         waiting_.push_back(each);
@@ -573,6 +588,7 @@ void connection::state::serve(guard& lock) {
 
 void connection::state::attempt(guard& lock) {
     std::shared_ptr<link> made;
+    taken_ = false;
     lock.unlock();
     const failure reason = make_link(made);
     lock.lock();
@@ -621,6 +637,7 @@ failure connection::state::make_link(std::shared_ptr<link>& made) {
 bool connection::state::wait_in_attempt(int descriptor, short events, clock::time_point deadline) {
     guard lock{mutex_};
     for (;;) {
+        taken_ = taken_ || has_peer(descriptor);
         tidy(lock);
         if (phase_ == phase::closed) {
             return false;
@@ -646,6 +663,7 @@ void connection::state::attempt_failed(const failure& reason, aftermath& after) 
 
 void connection::state::attempt_succeeded(guard& lock, std::shared_ptr<link> made, aftermath& after) {
     ++attempts_;
+    taken_ = false;
     ++generation_;
     backoff_.succeeded();
     last_failure_ = {};

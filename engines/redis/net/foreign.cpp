@@ -24,7 +24,8 @@ failure foreign_protocol(std::string_view first_words) {
     if (first_words.starts_with("\x15\x03") || first_words.starts_with("\x16\x03")) {
         return expects_tls();
     }
-    if (first_words.starts_with("HTTP/")) {
+    if (first_words.starts_with("HTTP/") || first_words.starts_with("<!DOCTYPE") ||
+        first_words.starts_with("<html")) {
         found = "an HTTP server";
     } else if (first_words.starts_with("SSH-")) {
         found = "an SSH server";

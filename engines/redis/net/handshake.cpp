@@ -117,8 +117,8 @@ failure read_all(net::stream& from, reply_reader& reader, std::size_t count, std
             into.push_back(std::exchange(answer, {}));
         }
         if (progress == reply_reader::progress::broken) {
-            return {errc::bad_configuration,
-                    name + ": this is not a Redis server (" + reader.problem() + ")"};
+            return {errc::bad_configuration, name + ": this is not a Redis server (" +
+                                                 reader.problem() + "); is the port right?"};
         }
     }
     return {};

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include <common/net/address.hpp>
+#include <common/net/node_address.hpp>
 #include <common/net/tls.hpp>
 
 namespace holdfast::engines::redis {

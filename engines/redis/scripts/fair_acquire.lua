@@ -49,9 +49,10 @@ end
 if kind == 'none' and not head then
     local alone = redis.call('EXISTS', line.queue) == 0
     local reply = grant_alone(claim, lock, holds, counter, {owner, '1'})
-    if alone then
+    if alone and redis.call('EXISTS', line.timeouts, line.requests) > 0 then
         -- Times and requests without a place in the line are nobody's.
-        redis.call('DEL', line.timeouts, line.requests)
+        drop_if_small(line.timeouts, 'ZCARD')
+        drop_if_small(line.requests, 'HLEN')
     end
     return reply
 end

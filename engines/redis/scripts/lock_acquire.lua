@@ -129,7 +129,9 @@ if not heard.err and tonumber(heard[2]) == 0 then
 end
 local place, count = request_of(owner, requests)
 local written
-if place or count >= 256 then
+if not place and count > most_requests then
+    return refusal  -- nobody knows whose list it is: this one waits without a place
+elseif place or count == most_requests then
     written = redis.pcall('LSET', requests, (place or 0) - 1, request)
 else
     written = redis.pcall('RPUSH', requests, request)

@@ -14,8 +14,9 @@ local locks = #KEYS / 4
 local held = {}
 
 for index = 1, locks do
-    local lock, turn, owner = KEYS[4 * index - 3], KEYS[4 * index], ARGV[4 * index - 1]
-    local there = redis.call('EXISTS', lock, turn) > 0
+    local lock, holds, turn = KEYS[4 * index - 3], KEYS[4 * index - 2], KEYS[4 * index]
+    local owner = ARGV[4 * index - 1]
+    local there = redis.call('EXISTS', lock, holds, turn) > 0
     local kind = there and redis.call('TYPE', lock).ok or 'none'
     local state, left
     if there and kind == 'none' then
@@ -29,7 +30,7 @@ for index = 1, locks do
         if fields[2] then
             return wrong_kind('the name is in use as a read/write lock: ' .. lock)
         end
-        if not fields[1] and redis.call('EXISTS', KEYS[4 * index - 2]) == 0 and not is_plain(lock) then
+        if not fields[1] and redis.call('EXISTS', holds) == 0 and not is_plain(lock) then
             return not_a_lock()
         end
         if not fields[1] then
@@ -38,6 +39,8 @@ for index = 1, locks do
         held[index] = true
     elseif kind ~= 'none' then
         return wrong_kind('the name is not that of a lock: ' .. lock .. ' holds a ' .. kind)
+    elseif there then
+        may_remove(holds)
     end
 end
 

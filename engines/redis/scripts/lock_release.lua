@@ -35,6 +35,7 @@ end
 -- include: clock
 -- include: telling
 -- include: giving
+-- include: places
 -- include: turns
 
 -- Gives the lock to the first that still wants it and would hear of it. Where others listen they have
@@ -49,7 +50,7 @@ if held and not linger then
     elseif not told then
         redis.call('DEL', lock, holds, requests)
     end
-    local is_their_turn, kept = told ~= nil, nil
+    local is_their_turn, kept, dropped = told ~= nil, nil, nil
     while waiting[1] and waiting[1] ~= kept and not is_their_turn do
         local waiter, client, ttl, count, alive_until, question, counter_of_request =
             string.match(waiting[1], '^(([^ ]+):[^ ]+) (%d+) (%d+) (%d+) (%d+) (.+)$')
@@ -117,6 +118,10 @@ if held and not linger then
             end
         end
         if not is_their_turn or not waiter then
+            if not dropped and several and redis.call('LLEN', requests) > most_requests then
+                break  -- somebody else's list: all who wait are told, as if it were not there
+            end
+            dropped = true
             redis.call('LPOP', requests)
             if stays then
                 if redis.call('RPUSH', requests, waiting[1]) == 1 then

@@ -137,6 +137,9 @@ local function grant_again()
 end
 
 local function grant()
+    if members == 0 and redis.call('HEXISTS', holds, 'limit') == 0 then
+        may_remove(holds)
+    end
     local first = take_tokens(counter, count, floor, 0)
     -- Without their ends nobody would ever count these permits as free again: a server that refuses to
     -- write them does so here.

@@ -3,7 +3,8 @@
 --
 -- KEYS  fence, then the script's keys
 -- ARGV  token, then the script's arguments
--- Returns {1, what the script returned}, or {0, the larger token}
+-- Returns {1, what the script returned}, or {0, the larger token}; an error if the script's first key
+-- is a lock
 local function script(KEYS, ARGV)
 @HOLDFAST_SCRIPT@
 end
@@ -22,6 +23,9 @@ local function is_larger(one, other)
 end
 
 local fence, token = KEYS[1], ARGV[1]
+if is_lock(KEYS[2]) then
+    return refused(KEYS[2])
+end
 local seen = redis.call('GET', fence)
 if seen and is_larger(seen, token) then
     return {0, seen}

@@ -2,9 +2,13 @@
 --
 -- KEYS  hash
 -- ARGV  the sequence that was read, then fields and values
--- Returns 1, or 0 when somebody else was faster
+-- Returns 1, or 0 when somebody else was faster; an error if the hash is a lock
 local hash, seen = KEYS[1], ARGV[1]
-if (redis.call('HGET', hash, 'lease_seq') or '0') ~= seen then
+local sequence = redis.call('HGET', hash, 'lease_seq')
+if not sequence and is_lock(hash) then
+    return refused(hash)
+end
+if (sequence or '0') ~= seen then
     return 0
 end
 -- First of all: where the sequence cannot be moved on, nothing may be written.

@@ -60,7 +60,9 @@ public:
     enum class admission : unsigned char { accepted, full, stopped, closed, waits_for_itself, forked };
 
     /// At most `most_at_once` operations of a key are passed to one call of `run`.
-    keyed_lanes(const keyed_executor_options& options, std::size_t most_at_once, runner run);
+    /// `user` is the public class, for the texts of errors.
+    keyed_lanes(const char* user, const keyed_executor_options& options, std::size_t most_at_once,
+                runner run);
     keyed_lanes(const keyed_lanes&) = delete;
     keyed_lanes& operator=(const keyed_lanes&) = delete;
     /// `close`.
@@ -74,17 +76,19 @@ public:
     std::size_t cancel();
     [[nodiscard]] std::size_t waiting() const;
 
+    /// Throws what an admission other than `accepted`, `full` and `stopped` means.
+    void raise_refusal(admission why) const;
+
 private:
     class state;
     [[nodiscard]] bool forked() const noexcept;
 
     /// Left alone in a forked child, which must not destroy it.
     std::unique_ptr<state> state_;
+    const char* const user_;
     std::uint32_t generation_;
 };
 
-/// Throws what an admission other than `accepted`, `full` and `stopped` means.
-HOLDFAST_EXPORT void raise_refusal(keyed_lanes::admission why);
 /// Throws `errc::invalid_argument`: there is nobody to hand operations to.
 [[noreturn]] HOLDFAST_EXPORT void raise_no_handler();
 

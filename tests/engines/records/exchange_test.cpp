@@ -34,6 +34,23 @@ protected:
                 start + 1min,
                 1};
     }
+    [[nodiscard]] exchange renewing(std::int64_t sequence = 1) {
+        return {
+            known_,
+            {.name = "stock",
+             .owner = {1, 1, sequence},
+             .rule =
+                 [this, sequence](saved_record& record, const moment& at) {
+                     auto result = records::renew(
+                         record,
+                         {.name = "stock", .owner = {1, 1, sequence}, .ttl = std::chrono::seconds{10}},
+                         at.now);
+                     renewed_ = std::move(result.reply);
+                     return verdict{result.changed, result.freed};
+                 }},
+            start + 1min,
+            4};
+    }
     [[nodiscard]] exchange releasing(std::int64_t sequence = 1) {
         return {known_,
                 {.name = "stock",
@@ -91,6 +108,7 @@ protected:
 
     known_records known_;
     acquire_reply granted_;
+    renew_reply renewed_;
     release_reply released_;
     clock::time_point now_{start};
     std::uint64_t version_{};
@@ -191,6 +209,62 @@ TEST_F(script, a_stores_clock_that_jumped_ahead_shortens_the_lease_that_is_repor
     const auto left = machine.shortened_ttl(expires, 10s, sent);
     EXPECT_GT(left, 5s);
     EXPECT_LT(left, 7s);
+}
+
+TEST_F(script, a_renewal_that_may_come_after_the_end_of_the_lease_reads_first) {
+    take();
+    now_ = start + 10s;  // the lease ends within the millisecond that the answer took
+    auto renewal = renewing();
+    EXPECT_EQ(renewal.start(now_), action::read);
+}
+
+TEST_F(script, a_renewal_that_took_effect_after_the_end_of_the_lease_is_taken_back) {
+    take();
+    now_ = start + 9990ms;
+    auto renewal = renewing();
+    ASSERT_EQ(renewal.start(now_), action::replace);
+    now_ += 1s;
+    ASSERT_EQ(write(renewal), action::replace);
+    EXPECT_TRUE(records::decode(renewal.change().bytes).value().holds.empty());
+    EXPECT_TRUE(renewal.change().frees);
+    EXPECT_EQ(write(renewal), action::finish);
+    EXPECT_EQ(renewed_.result, renew_reply::outcome::gone);
+}
+
+TEST_F(script, a_renewal_without_an_answer_does_not_count_later_once_the_lease_is_over) {
+    take();
+    now_ = start + 9s;
+    auto renewal = renewing();
+    ASSERT_EQ(renewal.start(now_), action::replace);
+    const auto late = renewal.change().bytes;
+    ASSERT_EQ(silence(renewal), action::pause);
+    now_ = start + 2min;
+    ASSERT_EQ(renewal.on_pause_over(now_), action::finish);
+    // It arrives when the lease is over.
+    stored_ = {++version_, late};
+    now_ = start + 11s;
+    auto again = renewing();
+    ASSERT_EQ(again.start(now_), action::read);
+    ASSERT_EQ(show(again), action::replace);
+    EXPECT_TRUE(records::decode(again.change().bytes).value().holds.empty());
+    EXPECT_EQ(write(again), action::finish);
+    EXPECT_EQ(renewed_.result, renew_reply::outcome::gone);
+}
+
+TEST_F(script, of_two_writes_of_a_renewal_the_earlier_may_have_taken_effect) {
+    take();
+    auto renewal = renewing();
+    ASSERT_EQ(renewal.start(now_), action::replace);
+    const auto first = renewal.change().bytes;
+    ASSERT_EQ(silence(renewal), action::pause);
+    ASSERT_EQ(renewal.on_pause_over(now_), action::read);
+    now_ += 1s;
+    ASSERT_EQ(show(renewal), action::replace);
+    stored_ = {++version_, first};
+    // The rule's answer is about the later end: it must be in the record.
+    ASSERT_EQ(answer(renewal, record_reply::outcome::conflict, stored_), action::replace);
+    EXPECT_EQ(write(renewal), action::finish);
+    EXPECT_EQ(renewed_.result, renew_reply::outcome::renewed);
 }
 
 TEST_F(script, a_write_without_an_answer_that_took_effect_counts) {

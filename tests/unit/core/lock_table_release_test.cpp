@@ -223,10 +223,12 @@ TEST_F(lock_table_release, caller_with_no_time_at_all_is_told_unknown_at_once) {
     const auto id = hold(on_terms(how, exclusive()));
 
     release(id);
-    at(0ms);
 
     EXPECT_EQ(only<finish_release>().outcome, release_outcome::unknown);
-    answer(only<send_release>(), released());
+    const auto back = only<send_release>();
+    EXPECT_EQ(back.on_behalf_of, 0U);
+    EXPECT_GT(back.deadline, script::at(1s)) << "nobody waits for it: it has its whole time";
+    answer(back, released());
 }
 
 TEST_F(lock_table_release, caller_is_told_once) {

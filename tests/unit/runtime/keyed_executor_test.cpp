@@ -226,6 +226,18 @@ TEST(keyed_executor, cancel_drops_what_has_not_begun_and_waits_for_what_has) {
     EXPECT_EQ(code_of(first), std::error_code{});
 }
 
+TEST(keyed_batcher, a_limit_of_zero_is_named_with_the_class) {
+    try {
+        keyed_batcher<int, int>{{}, 0, [](const std::string&, std::span<int> all) {
+                                    return std::vector<int>(all.begin(), all.end());
+                                }};
+        ADD_FAILURE() << "it was not refused";
+    } catch (const std::system_error& error) {
+        EXPECT_EQ(std::string{error.what()},
+                  "keyed_batcher: most_at_once must be at least 1: invalid argument");
+    }
+}
+
 TEST(keyed_executor, limits_of_zero_are_refused) {
     EXPECT_EQ(code_of([] { keyed_executor{{.most_per_key = 0}}; }), errc::invalid_argument);
 }

@@ -30,6 +30,15 @@ local function strike_out(line, waiter)
     redis.call('HDEL', line.requests, waiter)
 end
 
+-- Removes what is left of a line. What is very large is somebody else's, or goes by itself: to remove
+-- it would keep the server busy.
+local function drop_if_small(key, length)
+    local size = redis.pcall(length, key)
+    if type(size) == 'number' and size <= at_a_time * times then
+        redis.call('DEL', key)
+    end
+end
+
 local function channel_of(line, waiter)
     return line.channel_base .. ':' .. waiter
 end

@@ -186,6 +186,20 @@ TEST(login, a_look_up_that_hangs_holds_up_neither_callers_nor_the_end) {
     EXPECT_LT(clock::now() - started, patience / 2);
 }
 
+TEST(login, a_server_that_says_nothing_is_not_said_to_be_out_of_reach) {
+    const server redis;
+    redis.stop();
+    connection tested{
+        redis.where(), {.login = {}, .tls = {}, .database = 0, .connect_timeout = 60s}, {}, {}};
+    const failure refused = tested.connect(clock::now() + 100ms);
+    const failure unasked = ask(tested, {"PING"}, 100ms).error;
+    redis.resume();
+    for (const failure& each : {refused, unasked}) {
+        EXPECT_EQ(each.code, errc::store_unavailable);
+        EXPECT_NE(each.detail.find("no answer in time"), std::string::npos) << each.detail;
+    }
+}
+
 TEST(login, a_server_that_says_nothing_is_given_up_in_time) {
     const server redis;
     redis.stop();

@@ -119,6 +119,8 @@ TEST(wrong_server, one_that_speaks_another_protocol_is_named) {
     };
     const std::vector<speech> all{
         {"", "HTTP/1.1 400 Bad Request\r\n\r\n", "an HTTP server"},
+        // HTTP/0.9, as Python's http.server answers what it does not understand.
+        {"", "<!DOCTYPE HTML>\n<html lang=\"en\">\n", "an HTTP server"},
         {"SSH-2.0-OpenSSH_9.2p1\r\n", "", "an SSH server"},
         // 0x5f is the letter by which Redis' nil begins: it would be taken for half an answer.
         {mysql, "", "a MySQL or MariaDB server"},

@@ -1,4 +1,4 @@
-#include <common/net/address.hpp>
+#include <common/net/node_address.hpp>
 
 namespace holdfast::engines::net {
 
