@@ -139,17 +139,17 @@ TEST_F(lock_turns, a_turn_that_was_missed_makes_the_next_one_longer_up_to_two_se
     auto javas = java_waits();
     ASSERT_TRUE(granted(acquire(alice)));
     release(alice);
-    std::int64_t lasts = 200;
+    std::int64_t length = 200;
     for (const auto next : {400, 800, 1600, 2000, 2000}) {
         let_it_pass();
-        EXPECT_LE(pause(), 40 * lasts);
-        EXPECT_GT(pause(), 20 * lasts) << "one who never comes costs no more than before";
+        EXPECT_LE(pause(), 40 * length);
+        EXPECT_GT(pause(), 20 * length) << "one who never comes costs no more than before";
         end_pause();
         ASSERT_TRUE(granted(acquire(alice)));
         release(alice);
-        EXPECT_GT(left_of_turn(), lasts * 9 / 10);
+        EXPECT_GT(left_of_turn(), length * 9 / 10);
         EXPECT_LE(left_of_turn(), next);
-        lasts = next;
+        length = next;
     }
 }
 
