@@ -150,7 +150,7 @@ void lock_table::on_turn(const std::string& name, const owner_id& owner,
     if ((site == nullptr || !contests_.on_turn(*site, owner, granted, now)) && granted) {
         const auto kind = site == nullptr ? lock_kind::mutex : site->kind;
         // The store may say nothing of the ttl. Then the lease lasts for as long as one can.
-        const auto ttl = granted->ttl.count() > 0 ? granted->ttl : guarantees{}.maximum_ttl;
+        const auto ttl = granted->ttl.count() > 0 ? granted->ttl : engines::guarantees{}.maximum_ttl;
         holds_.give_back_unused({name, claim_mode::exclusive, owner, {}, kind}, now + ttl, now);
     }
     look_at_touched(now);
