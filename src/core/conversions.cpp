@@ -149,6 +149,9 @@ bool conversions::on_reason(request_id id, const std::vector<engines::renew_repl
     auto& [which, reason] = node.mapped();
     take_loss_reason(reason, replies);
     if (auto* const hold = holds_.find(which); hold != nullptr) {
+        if (hold->loss.code == errc::revoked) {
+            reason = hold->loss;  // a renewal that was under way has brought it
+        }
         holds_.tell(*hold, reason, now);
     }
     finish(which, std::move(reason));

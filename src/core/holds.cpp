@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <core/loss_reason.hpp>
+
 namespace holdfast::core {
 
 hold_record& holds::add(hold_id id, const contest& granted, shared_terms its_terms, bool incomplete) {
@@ -219,8 +221,14 @@ void holds::on_renew_replies(request_id id, const std::vector<engines::renew_rep
     const auto& [sent_at, tenures] = request.mapped();
     for (std::size_t i = 0; i < tenures.size(); ++i) {
         auto* const hold = find(tenures[i]);
-        if (hold == nullptr || hold->lost) {
-            continue;  // released or lost meanwhile
+        if (hold == nullptr) {
+            continue;  // released meanwhile
+        }
+        if (hold->lost) {
+            if (i < replies.size()) {
+                take_loss_reason(hold->loss, replies[i]);
+            }
+            continue;
         }
         const engines::renew_reply missing{engines::renew_reply::outcome::failed,
                                            {errc::store_error, "an answer is missing"}};

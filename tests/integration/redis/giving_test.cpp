@@ -216,7 +216,8 @@ TEST_F(redis_giving, a_listener_that_is_slow_to_ask_gets_the_lock_beside_process
     constexpr int enough = 3;
     const std::string take{
         "if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end "
-        "redis.call('HSET', KEYS[1], 'java:1', '1') redis.call('PEXPIRE', KEYS[1], '30000') return 1"};
+        "redis.call('HSET', KEYS[1], ARGV[1], '1') redis.call('PEXPIRE', KEYS[1], '30000') return 1"};
+    const std::string java{"9f0c1e52-7d1b-4c54-9c0a-5f6e7d8c9b0a:47"};
     const std::string channel{"redisson_lock__channel:{stock}"};
     auto heard = server_.connect();
     heard.command({"SUBSCRIBE", channel});
@@ -233,7 +234,7 @@ TEST_F(redis_giving, a_listener_that_is_slow_to_ask_gets_the_lock_beside_process
     for (int asked = 0; asked < 40 && granted < enough; ++asked) {
         static_cast<void>(heard.next_message());
         std::this_thread::sleep_for(way);  // not a guess: its request is under way
-        if (server_.ask({"EVAL", take, "1", "stock"}).integer == 1) {
+        if (server_.ask({"EVAL", take, "1", "stock", java}).integer == 1) {
             ++granted;
             static_cast<void>(server_.ask({"DEL", "stock"}));
             static_cast<void>(server_.ask({"PUBLISH", channel, "0"}));

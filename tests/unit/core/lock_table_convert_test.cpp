@@ -517,6 +517,24 @@ TEST_F(lock_table_convert, a_lease_that_is_gone_is_over_at_once_and_the_store_is
     confirm_releases();
 }
 
+TEST_F(lock_table_convert, the_reason_may_come_with_a_renewal_that_was_under_way) {
+    const auto id = hold();
+    convert(id, claim_mode::shared);
+    const auto down = only<send_acquire>();
+    holds_may_have_changed();
+    const auto renewal = only<send_renew>();
+    answer(down, not_acquired(errc::lost));
+    const auto question = only<send_renew>();
+
+    answer(renewal, gone({errc::revoked, "by somebody"}));
+    answer(question, gone());
+
+    EXPECT_EQ(only<finish_convert>().error.code, errc::revoked);
+    EXPECT_EQ(only<tell_loss>().why.code, errc::revoked);
+    release(id);
+    confirm_releases();
+}
+
 TEST_F(lock_table_convert, a_lease_that_is_gone_is_lost_when_the_store_knows_no_reason) {
     const auto id = hold();
     convert(id, claim_mode::shared);
