@@ -50,7 +50,8 @@ struct lock_page {
 
 /// A connection to a store, shared by any number of locks and threads.
 ///
-/// Lifetime: mutexes and leases keep what they need of it alive, but once the client is gone every
+/// Errors: `std::system_error` from whatever fails.
+/// Lifetime: mutexes and leases keep what they need of it alive. But once the client is gone, every
 /// lease is lost and every call fails with `errc::shut_down`.
 /// After `fork`, the child must make a client of its own: calls on the parent's fail with
 /// `errc::forked`, and destructors in the child leave the parent's locks alone.

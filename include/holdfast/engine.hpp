@@ -314,9 +314,9 @@ protected:
 /// An ability of an engine: shows who holds what, and ends a hold by force.
 class operators_view {
 public:
-    virtual void inspect(std::string name, call how, completion<inspect_reply> done) = 0;
-    virtual void list(list_request request, call how, completion<list_reply> done) = 0;
-    virtual void revoke(revoke_request request, call how, completion<revoke_reply> done) = 0;
+    virtual void inspect(std::string name, call limits, completion<inspect_reply> done) = 0;
+    virtual void list(list_request request, call limits, completion<list_reply> done) = 0;
+    virtual void revoke(revoke_request request, call limits, completion<revoke_reply> done) = 0;
 
 protected:
     ~operators_view() = default;
@@ -326,7 +326,7 @@ protected:
 /// at risk.
 class examination {
 public:
-    virtual void examine(call how, completion<examine_reply> done) = 0;
+    virtual void examine(call limits, completion<examine_reply> done) = 0;
 
 protected:
     ~examination() = default;
@@ -335,7 +335,7 @@ protected:
 /// An ability of an engine: counters that programs wait for.
 class latches {
 public:
-    virtual void latch(latch_request request, call how, completion<latch_reply> done) = 0;
+    virtual void latch(latch_request request, call limits, completion<latch_reply> done) = 0;
 
 protected:
     ~latches() = default;
@@ -349,7 +349,7 @@ public:
     [[nodiscard]] virtual bool acquires_together(const std::vector<std::string>& names) const = 0;
     /// All, or none. Each request has a name and an owner of its own; idempotent by owner like
     /// `acquire`.
-    virtual void acquire_all(std::vector<acquire_request> all, call how,
+    virtual void acquire_all(std::vector<acquire_request> all, call limits,
                              completion<acquire_all_reply> done) = 0;
 
 protected:
@@ -435,11 +435,11 @@ public:
         [[maybe_unused]] const auto unused = std::move(callbacks);
     }
 
-    virtual void acquire(acquire_request request, call how, completion<acquire_reply> done) = 0;
+    virtual void acquire(acquire_request request, call limits, completion<acquire_reply> done) = 0;
     /// One reply per request, in the same order.
-    virtual void renew(std::vector<renew_request> batch, call how,
+    virtual void renew(std::vector<renew_request> batch, call limits,
                        completion<std::vector<renew_reply>> done) = 0;
-    virtual void release(release_request request, call how, completion<release_reply> done) = 0;
+    virtual void release(release_request request, call limits, completion<release_reply> done) = 0;
 };
 
 /// Makes an engine for an address. `rest` is what follows the scheme and its colon.

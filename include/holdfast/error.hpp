@@ -59,7 +59,7 @@ struct HOLDFAST_EXPORT failure {
 
     explicit operator bool() const noexcept { return code != errc{}; }
     /// Throws `std::system_error` with `what` and the detail in its text.
-    [[noreturn]] void raise(const std::string& what) const;
+    [[noreturn]] void raise(const std::string& subject) const;
 };
 
 }  // namespace v0

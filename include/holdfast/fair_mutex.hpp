@@ -7,13 +7,13 @@ namespace holdfast {
 inline namespace v0 {
 
 /// A mutex whose waiters are served in the order in which they came, whatever process or host they are
-/// in. Everybody stands in a line that the store keeps, so threads of one process do not hand it to
-/// each other: where order does not matter, `mutex` is several times faster. A waiter whose process
-/// dies is passed over, at once or half a second after it came; one whose host vanishes keeps its turn
-/// for a few seconds.
+/// in. The store keeps the line. So threads of one process do not hand the lock to each other, and
+/// `mutex` is several times faster where order does not matter. A waiter whose process dies is passed
+/// over, at once or half a second after it came; one whose host vanishes keeps its turn for a few
+/// seconds. Use a name for one of the two only.
 ///
-/// Only in stores that promise it; others are refused with `errc::guarantee_not_met`. Everything else
-/// is as with `mutex`; use a name for one of the two only.
+/// Errors: as with `mutex`. A store that keeps no line is refused with `errc::guarantee_not_met`.
+/// Thread safety, misuse: as with `mutex`.
 class HOLDFAST_EXPORT fair_mutex : private mutex {
 public:
     fair_mutex(client& owner, std::string name, lease_options options = {});

@@ -31,15 +31,15 @@ inline namespace v0 {
 /// Errors: what an operation throws is in its future. After `close`, submitting throws
 /// `errc::shut_down`.
 ///
-/// The end: `close`, and the destructor, refuse what is new and run all that was accepted. `cancel`
-/// drops what has not begun (its futures get `errc::cancelled`) and waits for what has. None of them
-/// may be called from inside an operation: that aborts.
-///
-/// In a forked child it has no threads: `submit` throws `errc::forked`, and everything else, the
-/// destructor too, does nothing. What the parent had submitted goes on in the parent.
-///
-/// An operation must not wait for the future of another one of the same key: that one begins later.
+/// Lifetime: `close`, and the destructor, refuse what is new and run all that was accepted. `cancel`
+/// drops what has not begun (its futures get `errc::cancelled`) and waits for what has. In a forked
+/// child it has no threads: `submit` throws `errc::forked`, and everything else, the destructor too,
+/// does nothing. What the parent had submitted goes on in the parent.
 /// Thread safety: all functions may be called from any thread.
+///
+/// Misuse:
+///     `close`, `cancel` or the destructor inside an operation   aborts
+///     an operation waits for another of its key                 waits for itself: that begins later
 class keyed_executor {
 public:
     explicit keyed_executor(const keyed_executor_options& options = {})
@@ -60,8 +60,8 @@ public:
     template <class Operation>
     [[nodiscard]] auto submit(std::string_view key, Operation operation, std::stop_token stop)
         -> std::optional<std::future<std::invoke_result_t<Operation&>>> {
-        return admit(std::move(operation), [&](detail::keyed_lanes::work& what) {
-            return lanes_.push(key, what, std::move(stop));
+        return admit(std::move(operation), [&](detail::keyed_lanes::work& queued) {
+            return lanes_.push(key, queued, std::move(stop));
         });
     }
     /// Empty when there is no room.
@@ -69,7 +69,7 @@ public:
     [[nodiscard]] auto try_submit(std::string_view key, Operation operation)
         -> std::optional<std::future<std::invoke_result_t<Operation&>>> {
         return admit(std::move(operation),
-                     [&](detail::keyed_lanes::work& what) { return lanes_.try_push(key, what); });
+                     [&](detail::keyed_lanes::work& queued) { return lanes_.try_push(key, queued); });
     }
 
     void close() { lanes_.close(); }
@@ -115,8 +115,8 @@ private:
         -> std::optional<std::future<std::invoke_result_t<Operation&>>> {
         auto made = std::make_unique<job_of<Operation>>(std::move(operation));
         auto answer = made->answer();
-        detail::keyed_lanes::work what{std::move(made)};
-        const auto outcome = push(what);
+        detail::keyed_lanes::work queued{std::move(made)};
+        const auto outcome = push(queued);
         if (outcome == detail::keyed_lanes::admission::accepted) {
             return answer;
         }
@@ -161,15 +161,15 @@ public:
     /// Empty when `stop` was triggered first.
     [[nodiscard]] std::optional<std::future<Result>> submit(std::string_view key, Operation operation,
                                                             std::stop_token stop) {
-        return admit(std::move(operation), [&](detail::keyed_lanes::work& what) {
-            return lanes_.push(key, what, std::move(stop));
+        return admit(std::move(operation), [&](detail::keyed_lanes::work& queued) {
+            return lanes_.push(key, queued, std::move(stop));
         });
     }
     /// Empty when there is no room.
     [[nodiscard]] std::optional<std::future<Result>> try_submit(std::string_view key,
                                                                 Operation operation) {
         return admit(std::move(operation),
-                     [&](detail::keyed_lanes::work& what) { return lanes_.try_push(key, what); });
+                     [&](detail::keyed_lanes::work& queued) { return lanes_.try_push(key, queued); });
     }
 
     void close() { lanes_.close(); }
@@ -223,8 +223,8 @@ private:
                                                            const Push& push) const {
         auto made = std::make_unique<entry>(std::move(operation));
         auto answer = made->promise.get_future();
-        detail::keyed_lanes::work what{std::move(made)};
-        const auto outcome = push(what);
+        detail::keyed_lanes::work queued{std::move(made)};
+        const auto outcome = push(queued);
         if (outcome == detail::keyed_lanes::admission::accepted) {
             return answer;
         }

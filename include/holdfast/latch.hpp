@@ -39,8 +39,10 @@ class client;
 /// the program that starts the others set it first. Of a latch that a Java program has set, nobody can
 /// tell why it is gone; there the wait returns.
 ///
-/// The object holds nothing: it may be destroyed, and threads may end, while the latch counts. A
-/// deadline and a stop token end `wait` also while the store does not answer.
+/// Errors: everything but waiting in vain throws `std::system_error`. A deadline and a stop token end
+/// `wait` also while the store does not answer.
+/// Lifetime: the object holds nothing. It may be destroyed, and threads may end, while it counts.
+/// Thread safety: all functions may be called from any thread.
 class HOLDFAST_EXPORT latch {
 public:
     /// The largest count. Beyond it `errc::invalid_argument`: a negative number is there, as an

@@ -49,9 +49,10 @@ enum class release_outcome : std::uint8_t {
 /// its deadline learns it from the first call it makes on the lease.
 ///
 /// Empty, also after a move: not valid; no name and a zero token; `lost()` never triggers; `check`
-/// throws `errc::lost`; `release` says `already_lost`. Assigning to a lease gives back what it had.
-/// The end of a thread changes nothing.
+/// throws `errc::lost`; `release` says `already_lost`.
 ///
+/// Errors: a lost lease says so (`loss_reason`); only `check`, conversions and `release_after` throw.
+/// Lifetime: assigning to a lease gives back what it had. The end of a thread changes nothing.
 /// Thread safety: distinct calls on one lease may run at the same time, except `release`, conversions,
 /// moves and the destructor.
 class [[nodiscard]] HOLDFAST_EXPORT lease {

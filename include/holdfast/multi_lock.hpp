@@ -45,6 +45,8 @@ struct HOLDFAST_EXPORT multi_release {
 /// The proof of holding several locks at once. It is valid as long as all of them are, and what is
 /// said of a `lease` holds for it: validity is decided here, by the clock; ownership is by handle; an
 /// empty one says so everywhere.
+///
+/// Thread safety: as with `lease`.
 class [[nodiscard]] HOLDFAST_EXPORT multi_lease {
 public:
     struct member {
@@ -112,8 +114,12 @@ private:
 /// costs one request. See docs/multi-lock.md.
 ///
 /// Errors: a busy lock is `false` or `std::nullopt`; everything else throws `std::system_error`, and
-/// then nothing is held. Thread safety and misuse: as with `mutex`. Not re-entrant. Destroyed while
-/// locked, all of its locks are lost and given back.
+/// then nothing is held.
+/// Thread safety: as with `mutex`.
+///
+/// Misuse: as with `mutex`, and
+///     destroyed while locked                         all of its locks are lost and given back
+///     a holder of a `mutex` waits for a multi-lock   may wait for itself, or in a circle
 class HOLDFAST_EXPORT multi_lock {
 public:
     struct member {

@@ -40,15 +40,16 @@ struct event {
     std::chrono::nanoseconds duration{};
 };
 
-/// Sees what a client does, for logs and metrics. Called on a thread that does nothing else, one event
-/// at a time, with no lock held. A slow observer delays nobody, `lost()` and `shutdown` included:
-/// beyond 4096 waiting events new ones are dropped (`client::dropped_events`), and `shutdown` drops
-/// what it could not deliver within half a second. A call that is under way then may end after the
-/// client is gone; no other follows it.
+/// Sees what a client does, for logs and metrics. A slow observer delays nobody, `lost()` and
+/// `shutdown` included: beyond 4096 waiting events new ones are dropped (`client::dropped_events`).
+///
+/// Lifetime: `shutdown` drops the events that it could not deliver within half a second. A call that is
+/// under way then may end after the client is gone; no other follows it.
+/// Thread safety: called on a thread that does nothing else, one event at a time, with no lock held.
 class HOLDFAST_EXPORT observer {
 public:
     virtual ~observer() = default;
-    virtual void on_event(const event& what) noexcept = 0;
+    virtual void on_event(const event& news) noexcept = 0;
 };
 
 }  // namespace v0

@@ -118,19 +118,21 @@ public:
     virtual void attach(node_events events) = 0;
 
     /// The ttl is a multiple of `promises().ttl_granularity`.
-    virtual void open_session(std::chrono::milliseconds ttl, call how,
+    virtual void open_session(std::chrono::milliseconds ttl, call limits,
                               completion<session_reply> done) = 0;
-    virtual void keep_alive(session_id session, call how, completion<session_reply> done) = 0;
+    virtual void keep_alive(session_id session, call limits, completion<session_reply> done) = 0;
     /// Ends it at once. A session that is over already is no failure.
-    virtual void close_session(session_id session, call how, completion<remove_reply> done) = 0;
+    virtual void close_session(session_id session, call limits, completion<remove_reply> done) = 0;
 
     /// Creates a node behind all nodes of the queue. A node that has the label already is the answer.
-    virtual void create(create_request request, call how, completion<create_reply> done) = 0;
+    virtual void create(create_request request, call limits, completion<create_reply> done) = 0;
     /// Reads the queue. The node with this label has its token and its session. The answer knows what
     /// this client's earlier requests have done.
-    virtual void read(std::string name, std::string label, call how, completion<queue_reply> done) = 0;
+    virtual void read(std::string name, std::string label, call limits,
+                      completion<queue_reply> done) = 0;
     /// Removes this very node: never another one that has its id by now.
-    virtual void remove(std::string name, queue_node node, call how, completion<remove_reply> done) = 0;
+    virtual void remove(std::string name, queue_node node, call limits,
+                        completion<remove_reply> done) = 0;
 
     /// Calls `changed`, never from inside `watch`, when one of the nodes is gone, also if it was gone
     /// before, and whenever news may have been missed (a new connection, compaction). It may be called

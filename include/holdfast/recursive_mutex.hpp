@@ -38,22 +38,20 @@ class client;
 /// A lease may be moved to another thread and released there; it still belongs to the hold of the
 /// thread that acquired it. The other thread is not inside: if it locks, it waits.
 ///
-///     release of a lease that is not the last level   `released`, or `already_lost`; the lock stays
-///     held `release_after`                                 `after` counts only for the last level loss
-///     reaches all levels: `lost()`, each lease
+///     a lease that is not the last level is released   `released` or `already_lost`; the lock stays
+///     `release_after`                                  keeps the name only from the last level
+///     loss                                             reaches all levels: `lost()`, each lease
 ///
 /// Errors: as with `mutex`. Entering again after the hold was lost throws the reason (`errc::lost`, …):
-/// a nested critical section must not start on a lock that somebody else may have. Thread safety: as
-/// with `mutex`, except that only the thread that locked may unlock.
+/// a nested critical section must not start on a lock that somebody else may have.
+/// Thread safety: as with `mutex`, except that only the thread that locked may unlock.
 ///
 /// Misuse:
 ///     unlocked by another thread, or without a `lock`   aborts, also while there are leases
-///     its thread ended         what the thread locked is unlocked; its leases stay. If nothing is
-///     left,
-///                              the hold is lost and given back
-///     destroyed while locked   what was locked through this object is unlocked; leases stay. If
-///     nothing
-///                              is left, the hold is lost, as with `mutex`
+///     its thread ended         its locks are unlocked, its leases stay; if nothing is left, the hold
+///                              is lost and given back
+///     destroyed while locked   what was locked through this object is unlocked, leases stay; if
+///                              nothing is left, the hold is lost, as with `mutex`
 class HOLDFAST_EXPORT recursive_mutex {
 public:
     recursive_mutex(client& owner, std::string name, lease_options options = {});

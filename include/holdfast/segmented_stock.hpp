@@ -96,9 +96,13 @@ struct taking {
 /// how much is missing. A write that throws and whose segment is lost before it could be undone may
 /// leave its units missing: the error is the write's own.
 ///
-/// Locks are called `<name>:<index>`; everybody who uses the name must use the same number of segments.
+/// Locks are called `<name>:<index>`.
+///
 /// Errors: `std::system_error` as from `mutex`, and whatever the store's functions throw.
 /// Thread safety: all functions may be called from any thread, and so are the store's.
+///
+/// Misuse:
+///     users of one name have different numbers of segments   some do not see all units
 class HOLDFAST_EXPORT segmented_stock {
 public:
     /// No I/O. Throws `std::system_error` when the name or the options make no sense, there are no

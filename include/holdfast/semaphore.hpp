@@ -25,15 +25,18 @@ class client;
 /// At most `limit` permits held at once, wherever the holders are. A permit is a lease: it is
 /// renewed while its holder lives and returns by itself when the holder dies.
 ///
-/// All who use one name must agree on the limit; while permits are out, another limit is refused with
-/// `errc::wrong_kind`. Tokens rise with every grant, but several holders are in at once, so a token
-/// cannot fence one permit holder off from another. One call has at most 65 536 permits; more are
-/// refused with `errc::invalid_argument`.
+/// Tokens rise with every grant, but several holders are in at once, so a token cannot fence one permit
+/// holder off from another. There is no line: a small request may be served before a large one that
+/// came earlier.
 ///
-/// There is no line: a small request may be served before a large one that came earlier.
+/// Errors: as with `mutex`. One call has at most 65 536 permits; more are refused with
+/// `errc::invalid_argument`.
+/// Lifetime: permits are leases. They outlive the semaphore object and the thread that took them.
+/// Thread safety: all functions may be called from any thread.
 ///
-/// Permits are leases: they outlive the semaphore object and the thread that took them. A thread that
-/// waits for more permits than are left beside its own waits for itself.
+/// Misuse:
+///     users of one name have different limits          `errc::wrong_kind` while permits are out
+///     waits for more permits than its own leave over   waits for itself
 class HOLDFAST_EXPORT semaphore {
 public:
     semaphore(client& owner, std::string name, std::uint32_t limit, lease_options options = {});

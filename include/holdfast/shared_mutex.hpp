@@ -40,8 +40,10 @@ class client;
 /// Readers are let in while a writer waits: it may starve if there is always a reader. Let readers
 /// pause, or pass a `mutex` that the writer holds while it waits.
 ///
-/// Misuse, threads and errors: as with `mutex`, for readers and writers alike. A reader that wants to
-/// write, or the other way round, waits for itself.
+/// Errors, thread safety: as with `mutex`, for readers and writers alike.
+///
+/// Misuse: as with `mutex`, and
+///     a reader locks for writing, or a writer for reading   waits for itself
 class HOLDFAST_EXPORT shared_mutex {
 public:
     shared_mutex(client& owner, std::string name, lease_options options = {},

@@ -25,12 +25,15 @@ class client;
 /// with the name `<name>:<stripe>`. Two keys may share a stripe, and then exclude each other although
 /// they need not; in return there are never more than that many names in the store.
 ///
-/// Everybody who uses the name must use the same number of stripes. A thread that has locked one key
-/// must not lock another by itself: it may be the same stripe, or one that is locked in another order.
-/// `of_keys` takes several at once.
-///
+/// Errors: as with `mutex`.
 /// Lifetime: the client must outlive it. A stripe that is locked when this object is destroyed is lost
-/// and given back, as with `mutex`. Thread safety: all functions may be called from any thread.
+/// and given back, as with `mutex`.
+/// Thread safety: all functions may be called from any thread.
+///
+/// Misuse:
+///     users of one name have different numbers of stripes   keys do not exclude each other
+///     a thread that has locked one key locks another        may wait for itself, or in a circle:
+///                                                           take several at once with `of_keys`
 class HOLDFAST_EXPORT striped_mutex {
 public:
     /// No I/O. Every stripe is a `mutex` in memory, some hundred bytes with its name. Throws

@@ -39,8 +39,8 @@ struct line {
 /// this is what works for the queue.
 ///
 ///     idle ── somebody waits ─▶ contender ── grant ─▶ holder ── release ─▶ awaits_release ─▶ idle
-///                                   │                   │ └───── loss ──────────────────────▶ idle
-///                                   └── gives up ─▶ idle└ hand-over ─▶ holder
+///                                   └─ gives up ─▶ idle │ ▲└─ loss ─▶ idle
+///                                                       └─┘ hand-over
 struct place {
     shared_name name;
     lock_kind kind{};

@@ -49,9 +49,9 @@ private:
     };
     [[nodiscard]] auto find() const noexcept {
         const auto me = this_thread_number();
-        const auto mine = std::find_if(entries_.rbegin(), entries_.rend(),
-                                       [me](const entry& one) { return one.thread == me; });
-        return mine == entries_.rend() ? entries_.begin() : std::prev(mine.base());
+        const auto own = std::find_if(entries_.rbegin(), entries_.rend(),
+                                      [me](const entry& one) { return one.thread == me; });
+        return own == entries_.rend() ? entries_.begin() : std::prev(own.base());
     }
 
     mutable std::mutex guard_;

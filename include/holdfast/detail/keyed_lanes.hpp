@@ -68,9 +68,9 @@ public:
     /// `close`.
     ~keyed_lanes();
 
-    [[nodiscard]] admission try_push(std::string_view key, work& what);
+    [[nodiscard]] admission try_push(std::string_view key, work& job);
     /// Waits for room.
-    [[nodiscard]] admission push(std::string_view key, work& what, std::stop_token stop);
+    [[nodiscard]] admission push(std::string_view key, work& job, std::stop_token stop);
 
     void close();
     std::size_t cancel();
