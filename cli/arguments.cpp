@@ -341,6 +341,33 @@ void inherit_hold(check_arguments& check) {
     return make_command_line(given_options{command, words}, std::move(program), separated);
 }
 
+/// What follows the first word, without `--json`.
+[[nodiscard]] std::vector<std::string> words_behind_first(std::vector<std::string> words) {
+    words.erase(words.begin());
+    std::erase(words, "--json");
+    return words;
+}
+
+[[nodiscard]] command_line make_help(const std::vector<std::string>& words, bool json) {
+    const auto commands = words_behind_first(words);
+    if (commands.size() > 1) {
+        refuse(fmt::format("one command is enough, but there is also \"{}\"", commands[1]), "help");
+    }
+    return help_request{commands.empty() ? std::string{} : commands.front(), json};
+}
+
+[[nodiscard]] command_line make_version(const std::vector<std::string>& words, bool json) {
+    const auto others = words_behind_first(words);
+    if (std::find(others.begin(), others.end(), "--help") != others.end()) {
+        return help_request{"version", json};
+    }
+    if (!others.empty()) {
+        refuse(fmt::format("version takes no argument, but there is \"{}\"", others.front()),
+               "version");
+    }
+    return version_request{json};
+}
+
 /// The commands that have options, as a list for people.
 [[nodiscard]] std::string known_commands() {
     std::string names;
@@ -360,12 +387,10 @@ command_line parse_arguments(std::vector<std::string> words) {
     const bool json = asks_for_json(words);
     const auto first = words.front();
     if (first == "-h" || first == "--help" || first == "help") {
-        const auto command = std::find_if(words.begin() + 1, words.end(),
-                                          [](const std::string& word) { return word != "--json"; });
-        return help_request{command == words.end() ? std::string{} : *command, json};
+        return make_help(words, json);
     }
-    if (first == "--version" || first == "-V") {
-        return version_request{json};
+    if (first == "--version" || first == "-V" || first == "version") {
+        return make_version(words, json);
     }
     if (first.starts_with('-')) {
         refuse(fmt::format("options come after the command: holdfast COMMAND {} …; there are {}",
@@ -373,10 +398,6 @@ command_line parse_arguments(std::vector<std::string> words) {
     }
     if (first.empty() || find_command(first) == nullptr) {
         refuse(fmt::format("there is no command \"{}\"; there are {}", first, known_commands()));
-    }
-    if (first == "version") {
-        const bool help = std::find(words.begin(), words.end(), "--help") != words.end();
-        return help ? command_line{help_request{first, json}} : command_line{version_request{json}};
     }
     words.erase(words.begin());
     return parse_command(first, std::move(words));

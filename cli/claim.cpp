@@ -1,7 +1,6 @@
 #include "claim.hpp"
 
 #include <algorithm>
-#include <exception>
 #include <holdfast/error.hpp>
 #include <holdfast/mutex.hpp>
 #include <holdfast/semaphore.hpp>
@@ -47,7 +46,6 @@ private:
 
 [[nodiscard]] std::optional<lease> take_exclusive(client& store, const run_arguments& request,
                                                   const waiting& wait) {
-    std::exception_ptr refusal;
     try {
         mutex lock{store, request.name, terms_of(request)};
         return wait.take(lock);
@@ -55,18 +53,11 @@ private:
         if (error.code() != errc::wrong_kind) {
             throw;
         }
-        refusal = std::current_exception();
     }
-    try {
-        // Readers have it, or a writer among them.
-        shared_mutex lock{store, request.name, terms_of(request), other_kinds::wait};
-        return wait.take(lock);
-    } catch (const std::system_error& error) {
-        if (error.code() != errc::wrong_kind) {
-            throw;
-        }
-    }
-    std::rethrow_exception(refusal);  // no lock at all: the first answer says what it is
+    // Readers have it, or a writer among them. If it is no lock at all, this answer says so: what has
+    // the mode of a read/write lock is not looked at more closely by a request for a plain one.
+    shared_mutex lock{store, request.name, terms_of(request), other_kinds::wait};
+    return wait.take(lock);
 }
 
 }  // namespace

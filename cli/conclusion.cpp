@@ -189,11 +189,18 @@ void conclusion::give_back_unused(confirmation wanted) {
 }
 
 release_outcome conclusion::leave_store_with_lock() {
+    const auto& name = run_.arguments.name;
     const bool over = !*run_.held;
     leave_store();
-    return over                                              ? release_outcome::already_lost
-           : find_unreleased(run_.arguments.name) != nullptr ? release_outcome::unknown
-                                                             : release_outcome::released;
+    if (over) {
+        return release_outcome::already_lost;
+    }
+    if (find_unreleased(name) != nullptr) {
+        return release_outcome::unknown;
+    }
+    // The client's own event is that the lease ended with the client.
+    run_.out.detail(fmt::format("\"{}\" {}", name, to_string(event_kind::released)));
+    return release_outcome::released;
 }
 
 /// Ends the client, so that nothing waits for the store any more.

@@ -23,8 +23,11 @@ void lease_news::on_event(const event& news) noexcept {
             trouble_ = news.error;
         }
     }
-    // `shut_down` comes from this program itself, at its end.
-    if (news.kind == event_kind::renewed || news.error.code == errc::shut_down) {
+    // `shut_down` comes from this program itself, at its end. Of a name that is not that of a plain
+    // lock `claim` asks as a reader or writer next, and the last answer is told by `run`.
+    const bool other_kind =
+        news.kind == event_kind::not_acquired && news.error.code == errc::wrong_kind;
+    if (news.kind == event_kind::renewed || news.error.code == errc::shut_down || other_kind) {
         return;
     }
     out_.detail(fmt::format("\"{}\" {}{}{}", news.name, to_string(news.kind), news.error ? ": " : "",

@@ -62,9 +62,11 @@ int write_all(int descriptor, std::string_view text) noexcept {
 }
 
 void write_output(std::string_view text) {
-    const int error = write_all(STDOUT_FILENO, text);
-    // EINVAL: standard output was closed, and `reserve_standard_descriptors` has taken its number.
-    if (error != 0 && error != EPIPE && error != EINVAL) {
+    int error = write_all(STDOUT_FILENO, text);
+    if (error == EINVAL) {
+        error = EBADF;  // it was closed, and `reserve_standard_descriptors` has taken its number
+    }
+    if (error != 0 && error != EPIPE) {
         throw stop_program{exit_code::output, "standard output could not be written: " +
                                                   std::generic_category().message(error)};
     }

@@ -45,8 +45,9 @@ private:
 /// Writes all of `text` to a descriptor, waiting for its reader if need be. Returns zero, or the error.
 int write_all(int descriptor, std::string_view text) noexcept;
 
-/// Writes what a command was asked for to standard output, unless it is closed or its reader has gone.
-/// Throws `stop_program` if it cannot be written: half of an answer looks like an answer.
+/// Writes what a command was asked for to standard output, unless its reader has gone. Throws
+/// `stop_program` if it cannot be written, also because it is closed: half of an answer, or none, looks
+/// like an answer.
 void write_output(std::string_view text);
 
 }  // namespace holdfast::cli

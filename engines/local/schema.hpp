@@ -19,7 +19,7 @@
 namespace holdfast::engines::local {
 
 inline constexpr std::int64_t application_id = 0x484F4C44;  // "HOLD"
-inline constexpr std::int64_t schema_version = 1;
+inline constexpr std::int64_t schema_version = 2;
 
 /// Who else has the store open. `newcomers` are opening it, and have read nothing yet.
 enum class company : std::uint8_t { none, newcomers, users };

@@ -92,8 +92,8 @@ private:
     void leave_card(const client_identity& identity, const process_ref& process);
     [[nodiscard]] bool is_marked(const latch_request& request);
     void mark(const latch_request& request);
-    void write_latch(std::string_view name, std::uint32_t count, clock::time_point expires);
-    void open_latch(std::string_view name);
+    void write_latch(std::string_view name, const latch_reply& state, clock::time_point expires);
+    void open_latch(std::string_view name, const latch_reply& state);
 
     const store_files& files_;
     database database_;
@@ -144,8 +144,9 @@ private:
         "c.start_time, c.pid_namespace FROM hold h "
         "LEFT JOIN client c ON c.id = substr(h.owner, 1, 16) "
         "WHERE h.name >= ?1 AND h.expires > ?2 ORDER BY h.name, h.owner"};
-    statement select_latch_{database_, "SELECT count FROM latch WHERE name = ?1 AND expires > ?2"};
-    statement set_latch_{database_, "INSERT OR REPLACE INTO latch VALUES(?1, ?2, ?3)"};
+    statement select_latch_{database_,
+                            "SELECT count, line, openings FROM latch WHERE name = ?1 AND expires > ?2"};
+    statement set_latch_{database_, "INSERT OR REPLACE INTO latch VALUES(?1, ?2, ?3, ?4, ?5)"};
     statement count_latch_{database_, "UPDATE latch SET count = ?2 WHERE name = ?1"};
     statement forget_latches_{database_,
                               "DELETE FROM latch WHERE expires <= ?1 AND expires & 65535 <> 0"};

@@ -162,6 +162,8 @@ latch_reply store_connection::read_latch(std::string_view name) {
     reply.known = select_latch_.bind(1, name).bind(2, to_number(clock::now())).step();
     if (reply.known) {
         reply.count = static_cast<std::uint32_t>(select_latch_.number(0));
+        reply.life = {static_cast<std::uint64_t>(select_latch_.number(1)),
+                      static_cast<std::uint32_t>(select_latch_.number(2))};
     }
     return reply;
 }
@@ -178,17 +180,20 @@ latch_reply store_connection::latch(const latch_request& request) {
         return reply;
     }
     mark(request);
-    reply.applied = reply.known = true;
+    reply.applied = true;
     if (sets) {
-        write_latch(request.name, request.count, clock::now() + request.lifetime);
+        reply.life = reply.known ? reply.life : latch_life::begin(request.request);
         reply.count = request.count;
+        write_latch(request.name, reply, clock::now() + request.lifetime);
     } else if (reply.count > request.count) {
         reply.count -= request.count;
         count_latch_.bind(1, request.name).bind(2, std::int64_t{reply.count}).run();
     } else {
         reply.count = 0;
-        open_latch(request.name);
+        ++reply.life.openings;
+        open_latch(request.name, reply);
     }
+    reply.known = true;
     change.commit();
     return reply;
 }
@@ -213,17 +218,22 @@ void store_connection::mark(const latch_request& request) {
     trim_marks_.bind(1, database_.last_row_id() - remembered_latch_requests).run();
 }
 
-void store_connection::write_latch(std::string_view name, std::uint32_t count,
+void store_connection::write_latch(std::string_view name, const latch_reply& state,
                                    clock::time_point expires) {
-    set_latch_.bind(1, name).bind(2, std::int64_t{count}).bind(3, to_number(expires)).run();
+    set_latch_.bind(1, name)
+        .bind(2, std::int64_t{state.count})
+        .bind(3, to_number(expires))
+        .bind(4, static_cast<std::int64_t>(state.life.line))
+        .bind(5, std::int64_t{state.life.openings})
+        .run();
 }
 
 /// A latch that opened stays as a row that counts zero. Those that are over go here: a program that
 /// uses latches only is never granted anything, and sweeps follow grants.
-void store_connection::open_latch(std::string_view name) {
+void store_connection::open_latch(std::string_view name, const latch_reply& state) {
     const auto now = clock::now();
     forget_latches_.bind(1, to_number(now)).run();
-    write_latch(name, 0, now + opened_latch_known);
+    write_latch(name, state, now + opened_latch_known);
 }
 
 }  // namespace holdfast::engines::local

@@ -245,7 +245,7 @@ private:
                 continue;
             }
             timer_at_ = next;
-            const auto pause = std::min<clock::duration>(next - now, std::chrono::minutes{1});
+            const auto pause = std::min<clock::duration>(next - now, std::chrono::seconds{1});
             changed_.wait_for(lock, pause, [&] { return closed_ || timer_at_ < next; });
         }
     }

@@ -99,6 +99,10 @@ struct hold {
 
     [[nodiscard]] bool held() const noexcept { return current == state::held; }
     [[nodiscard]] owner_id owner_at_members() const noexcept { return member_owner(owner, attempt); }
+    /// As members know what it has, or had last: a renewal may ask why that is gone.
+    [[nodiscard]] owner_id last_owner_at_members() const noexcept {
+        return member_owner(owner, attempt - (current == state::idle && attempt > 0 ? 1 : 0));
+    }
     void request_answered() noexcept { unanswered -= unanswered > 0 ? 1 : 0; }
     /// A holder that lost its lease may never come back to release it.
     void remember_for(std::chrono::milliseconds lease, clock::time_point now) {

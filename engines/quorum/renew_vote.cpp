@@ -79,7 +79,7 @@ public:
                                std::vector<bool>(members),
                                {},
                                std::vector<failure>(members)});
-            request.owner = parts.holds.owner_at_members(key);
+            request.owner = hold != nullptr ? hold->last_owner_at_members() : key.second;
         }
     }
 

@@ -190,6 +190,8 @@ public:
         if (record_.latch) {
             out_.number(record_.latch->count);
             out_.signed_number(microseconds_of(record_.latch->expires));
+            out_.fixed(record_.latch->life.line);
+            out_.number(record_.latch->life.openings);
         }
         if (record_.revocation) {
             const revocation_info& last = *record_.revocation;
@@ -273,7 +275,10 @@ public:
         }
         if ((parts & has_latch) != 0) {
             const auto count = in_.number_up_to(std::numeric_limits<std::uint32_t>::max());
-            record_.latch = {count, read_time()};
+            const auto expires = read_time();
+            const auto line = in_.fixed();
+            record_.latch = {
+                count, expires, {line, in_.number_up_to(std::numeric_limits<std::uint32_t>::max())}};
         }
         if ((parts & has_revocation) != 0) {
             revocation_info& last = record_.revocation.emplace();

@@ -263,6 +263,7 @@ outcome<latch_reply> latch(record& state, const latch_request& request, clock::t
     latch_reply& reply = result.reply;
     reply.known = state.latch.has_value();
     reply.count = state.latch ? state.latch->count : 0;
+    reply.life = state.latch ? state.latch->life : latch_life{};
     if (request.what == operation::read) {
         return result;
     }
@@ -281,12 +282,14 @@ outcome<latch_reply> latch(record& state, const latch_request& request, clock::t
     }
     if (request.what == operation::set) {
         reply.count = request.count;
-        state.latch = {reply.count, now + request.lifetime};
+        reply.life = state.latch ? reply.life : latch_life::begin(request.request);
+        state.latch = {reply.count, now + request.lifetime, reply.life};
         return result;
     }
     reply.count -= std::min(reply.count, request.count);
     if (reply.count == 0) {
-        state.latch = {0, now + opened_latch_known};
+        ++reply.life.openings;
+        state.latch = {0, now + opened_latch_known, reply.life};
         result.freed = true;
     } else {
         state.latch->count = reply.count;

@@ -39,6 +39,7 @@ struct latch_state {
     /// 0: it has opened.
     std::uint32_t count{};
     clock::time_point expires{};
+    latch_life life{};
 
     friend bool operator==(const latch_state&, const latch_state&) = default;
 };

@@ -387,13 +387,25 @@ private:
         }
         const bool none_given = !password_in_address_ && !given_.contains("password_file") &&
                                 !given_.contains("password_env");
-        if (const char* password = std::getenv("HOLDFAST_REDIS_PASSWORD"); none_given && password) {
-            login.password = password;
-            const char* user = std::getenv("HOLDFAST_REDIS_USER");
-            if (login.user.empty() && user != nullptr) {
-                login.user = user;
-            }
+        const auto password = none_given ? inherited("HOLDFAST_REDIS_PASSWORD") : std::nullopt;
+        const auto user =
+            none_given && login.user.empty() ? inherited("HOLDFAST_REDIS_USER") : std::nullopt;
+        if (password) {
+            login.password = *password;
+            login.user = user.value_or(login.user);
         }
+    }
+
+    /// A script whose own variable was not set must not log in without a password.
+    [[nodiscard]] std::optional<std::string> inherited(const std::string& variable) const {
+        const char* value = std::getenv(variable.c_str());
+        if (value == nullptr) {
+            return std::nullopt;
+        }
+        if (*value == '\0') {
+            refuse(variable + " is set, but empty; give it a value, or unset " + variable);
+        }
+        return value;
     }
 
     void read_login(const std::string& whose, credentials& into) {

@@ -24,7 +24,8 @@ enum class topology_kind : std::uint8_t { standalone, sentinel, cluster };
 /// sentinel_password_env=VARIABLE; connect_timeout=MS; prefix=TEXT (put before every lock name, as a
 /// Redisson NameMapper would); sharded=auto|on|off (cluster); fenced=redisson (tokens from
 /// `redisson_lock_token:{name}`). Unknown options are an error.
-/// Without a password in the address, HOLDFAST_REDIS_PASSWORD and HOLDFAST_REDIS_USER are used.
+/// Without a password in the address, HOLDFAST_REDIS_PASSWORD and HOLDFAST_REDIS_USER are used,
+/// and refused if they are set but empty.
 struct address {
     topology_kind topology{};
     std::vector<node_address> nodes;

@@ -17,8 +17,8 @@ set(HOLDFAST_REDIS_SCRIPTS
     latch
     revoke inspect)
 set(HOLDFAST_REDIS_PRELUDES
-    clock exclusive giving holds leases line looks others permits readers
-    renewal requests telling tokens turns
+    clock exclusive giving holds leases line looks numbers others permits places readers
+    renewal requests shape telling tokens turns
     writing)
 
 # Replaces each line `-- include: name` by scripts/prelude/name.lua, the first time it is met.

@@ -278,15 +278,12 @@ void redis_engine::acquire(acquire_request request, call limits, completion<acqu
         return;
     }
     scripts_->run(std::move(script), slot_for(key), limits,
-                  [this, in_line, has_turns, key, request = std::move(request),
+                  [this, in_line, request = std::move(request),
                    done = std::move(done)](connection::result result) {
                       bool listened = false;
                       auto reply = read(result, [&](const value& answer) {
                           listened = in_line && says_listening(answer);
-                          if (const int theirs = turn_in_the_way(answer); theirs != 0 && has_turns) {
-                              turns_->refused(key, theirs);
-                          }
-                          return acquire_answer(answer, request);
+                          return decode_grant(answer, request);
                       });
                       if (in_line) {
                           settle_in_line(request, std::move(reply), listened, done);
@@ -352,6 +349,15 @@ void redis_engine::renew(std::vector<renew_request> batch, call limits,
     card_->write({});
 }
 
+/// Remembers a turn of others that is in the way.
+acquire_reply redis_engine::decode_grant(const value& answer, const acquire_request& request) {
+    const int theirs = turn_in_the_way(answer);
+    if (theirs != 0 && request.kind != lock_kind::fair_mutex) {
+        turns_->refused(dialect_.key_of(request.name), theirs);
+    }
+    return acquire_answer(answer, request);
+}
+
 /// The lock counts only when enough replicas have it.
 void redis_engine::acquire_confirmed(acquire_request request, script_call script, call limits,
                                      completion<acquire_reply> done) {
@@ -366,7 +372,7 @@ void redis_engine::acquire_confirmed(acquire_request request, script_call script
         [this, needed, slot, limits, request = std::move(request),
          done = std::move(done)](connection::result result) mutable {
             auto reply =
-                read(result, [&](const value& answer) { return acquire_answer(answer, request); });
+                read(result, [&](const value& answer) { return decode_grant(answer, request); });
             if (reply.error.code == errc::outcome_unknown) {
                 unsettled_.add(request.owner, clock::now() + 2 * request.ttl);
                 reply.error.detail +=

@@ -69,6 +69,7 @@ public:
 private:
     [[nodiscard]] failure check_key(std::string_view name, lock_kind kind) const;
     [[nodiscard]] std::uint16_t slot_for(const std::string& key) const noexcept;
+    [[nodiscard]] acquire_reply decode_grant(const value& answer, const acquire_request& request);
     void acquire_confirmed(acquire_request request, script_call script, call limits,
                            completion<acquire_reply> done);
     void settle_unconfirmed(const acquire_request& request, std::int64_t confirmed, call limits,

@@ -115,7 +115,7 @@ constexpr std::array meanings{
     const auto says = [&](std::string_view words) {
         return error.text.find(words) != std::string::npos;
     };
-    if (says("of the last token")) {
+    if (says("; remove it: DEL ")) {
         return {};
     }
     const bool string = error.text.ends_with("holds a string");

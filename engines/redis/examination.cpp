@@ -294,7 +294,9 @@ void judge_replicas(const std::string& info, bool fails_over, std::vector<findin
     if (count > 0 && info_field(info, "min_slaves_good_slaves").empty()) {
         warn(
             "min-replicas-to-write is 0: a master that is cut off from its replicas goes on granting "
-            "locks, which are lost when a replica takes its place; set it to 1 or more");
+            "locks, which are lost when a replica takes its place; set it to 1 or more. The master "
+            "then "
+            "stops granting and renewing locks while it has fewer replicas: leases that are held end");
     }
     for (long number = 0; number < count; ++number) {
         const auto line = info_field(info, "slave" + std::to_string(number));
@@ -331,16 +333,39 @@ using node_line = std::vector<std::string>;
     return node[1].substr(0, node[1].find('@'));
 }
 
+/// A slot that is on its way from or to the server that was asked.
+struct open_slot {
+    std::uint16_t number{};
+    bool leaves{};
+    std::string other;
+
+    [[nodiscard]] std::string text() const {
+        return std::to_string(number) + (leaves ? " (MIGRATING to " : " (IMPORTING from ") + other +
+               ")";
+    }
+};
+
 /// "[77->-<id>]" is on its way to that node, "[77-<-<id>]" from it.
-[[nodiscard]] std::string describe_move(const std::string& word, const std::vector<node_line>& all) {
+[[nodiscard]] open_slot read_move(const std::string& word, const std::vector<node_line>& all) {
     const auto dash = word.find('-');
     constexpr std::size_t arrow = 3;
-    const bool leaves = word.substr(dash, arrow) == "->-";
     const auto id = word.substr(dash + arrow, word.size() - dash - arrow - 1);
     const auto other =
         std::find_if(all.begin(), all.end(), [&](const node_line& node) { return node[0] == id; });
-    return word.substr(1, dash - 1) + (leaves ? " (MIGRATING to " : " (IMPORTING from ") +
-           (other == all.end() ? id : address_in(*other)) + ")";
+    return {static_cast<std::uint16_t>(number_in(word.substr(1, dash - 1))),
+            word.substr(dash, arrow) == "->-", other == all.end() ? id : address_in(*other)};
+}
+
+/// A move that was cancelled may have left the slot's counter on the server that imported it. The
+/// counter of the other server is the one in use. A counter that is missing starts from the server's
+/// clock.
+[[nodiscard]] std::string advice_on(const open_slot& slot, const std::string& self) {
+    return "finish it: redis-cli --cluster fix " + self +
+           ". If that stops at \"Target key exists\", an earlier move of the slot was cancelled: send "
+           "ASKING, DEL " +
+           token_counter(slot.number) + " in one connection to " + (slot.leaves ? slot.other : self) +
+           " (each slot has such a counter) and try again; not --cluster-replace, which puts old keys "
+           "over those in use";
 }
 
 void judge_moves(const std::string& nodes, std::vector<finding>& found) {
@@ -352,23 +377,30 @@ void judge_moves(const std::string& nodes, std::vector<finding>& found) {
         return;
     }
     constexpr std::size_t most_named = 10;
-    std::size_t open = 0;
-    std::string named;
+    std::vector<open_slot> open;
     for (const auto& word : *self) {
-        if (word.starts_with('[') && word.find('-') != std::string::npos && ++open <= most_named) {
-            named += (named.empty() ? "" : ", ") + describe_move(word, all);
+        if (word.starts_with('[') && word.find('-') != std::string::npos) {
+            open.push_back(read_move(word, all));
         }
     }
-    if (open == 0) {
+    if (open.empty()) {
         return;
     }
-    named += open > most_named ? " and " + std::to_string(open - most_named) + " more" : "";
+    std::string named;
+    for (const auto& slot : std::span{open}.first(std::min(open.size(), most_named))) {
+        named += (named.empty() ? "" : ", ") + slot.text();
+    }
+    named +=
+        open.size() > most_named ? " and " + std::to_string(open.size() - most_named) + " more" : "";
+    const bool blocked =
+        std::any_of(open.begin(), open.end(), [](const open_slot& slot) { return slot.leaves; });
     found.push_back({level::warning,
                      {},
-                     "open slots, whose move to another server has not ended: " + named +
-                         "; nothing is granted in them meanwhile. If no move is under way, finish it: "
-                         "redis-cli --cluster fix " +
-                         address_in(*self)});
+                     "open slots, whose move to another server has not ended: " + named + "; " +
+                         (blocked ? "nothing is granted in slots that are MIGRATING"
+                                  : "locks are granted in them unless they are MIGRATING at the server "
+                                    "that they come from") +
+                         ". If no move is under way, " + advice_on(open.front(), address_in(*self))});
 }
 
 constexpr std::string_view all_slots = "16384";

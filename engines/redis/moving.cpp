@@ -250,7 +250,8 @@ private:
         });
     }
     void take_back_request() {
-        ask({"LRANGE", lock_wishes(key()), "0", "-1"}, [this](const value& requests) {
+        // A lock has 256 places for requests. A longer list is somebody else's.
+        ask({"LRANGE", lock_wishes(key()), "0", "255"}, [this](const value& requests) {
             for (const auto& each : requests.items) {
                 if (each.text.starts_with(owner() + ' ')) {
                     try_to({"LREM", lock_wishes(key()), "1", each.text},

@@ -405,7 +405,8 @@ script_call latch_call(const latch_request& request, const std::string& key, con
     call.keys.add(key, latch_channel(key), latch_request_key(key, request.request.text()),
                   latch_mark(key), holds_key(key));
     call.arguments.add(operation_name, request.count, in_ms(request.lifetime), store.publish,
-                       in_ms(latch_requests_remembered), in_ms(opened_latch_known));
+                       in_ms(latch_requests_remembered), in_ms(opened_latch_known),
+                       latch_life::begin(request.request).line);
     add_absent(call, key, store);
     return call;
 }
@@ -422,6 +423,10 @@ latch_reply latch_answer(const value& reply) {
             reply.items[0].integer, 0, std::numeric_limits<std::uint32_t>::max()));
         answer.applied = reply.items[1].integer != 0;
         answer.known = reply.items[2].integer != 0;
+        if (reply.items.size() >= 5) {
+            answer.life = {static_cast<std::uint64_t>(reply.items[4].integer),
+                           static_cast<std::uint32_t>(reply.items[3].integer)};
+        }
     }
     return answer;
 }

@@ -199,6 +199,25 @@ struct latch_request {
     owner_id request;
 };
 
+/// Tells one life of a latch from the others. A latch that is set anew while it is known that it opened
+/// goes on in the same line, with one more opening. A waiter that sees another line knows that its own
+/// latch is gone, but not that it opened.
+struct latch_life {
+    /// Zero: not known.
+    std::uint64_t line{};
+    std::uint32_t openings{};
+
+    /// For a `set` of a latch that is not known. Of 53 bits: a script keeps them in a floating-point
+    /// number.
+    [[nodiscard]] static latch_life begin(const owner_id& request) noexcept {
+        constexpr unsigned too_many = 11;
+        return {((request.high >> too_many) + static_cast<std::uint64_t>(request.sequence)) &
+                    (~std::uint64_t{0} >> too_many),
+                0};
+    }
+    friend bool operator==(const latch_life&, const latch_life&) = default;
+};
+
 struct latch_reply {
     /// What the latch counts after the operation.
     std::uint32_t count{};
@@ -208,6 +227,8 @@ struct latch_reply {
     /// The latch was set through holdfast and counts, or it opened not long ago. False for one that is
     /// not there, and for one that a program without holdfast has set.
     bool known{};
+    /// Of one that is known.
+    latch_life life{};
 };
 
 /// Longer than a waiter goes without a look at the store.

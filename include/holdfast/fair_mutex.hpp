@@ -8,8 +8,9 @@ inline namespace v0 {
 
 /// A mutex whose waiters are served in the order in which they came, whatever process or host they are
 /// in. Everybody stands in a line that the store keeps, so threads of one process do not hand it to
-/// each other: where order does not matter, `mutex` is several times faster. A waiter that dies keeps
-/// its place for a few seconds.
+/// each other: where order does not matter, `mutex` is several times faster. A waiter whose process
+/// dies is passed over, at once or half a second after it came; one whose host vanishes keeps its turn
+/// for a few seconds.
 ///
 /// Only in stores that promise it; others are refused with `errc::guarantee_not_met`. Everything else
 /// is as with `mutex`; use a name for one of the two only.

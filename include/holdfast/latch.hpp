@@ -27,7 +27,9 @@ class client;
 ///     count       │ 0                           │ n                           │
 ///     wait        │ returns                     │ waits                       │ throws `errc::lost`
 ///
-/// The name may be used again once it is open, unlike `std::latch`.
+/// The name may be used again once it is open, unlike `std::latch`. A wait that has seen it count ends
+/// with that opening, also when the name is set again at once (by a Java program: only if the wait
+/// looks in between).
 ///
 /// A wait that has seen the latch count returns only if it opened. When the latch is gone instead, at
 /// the end of its lifetime or because the store lost its data, the wait throws `errc::lost`, about a

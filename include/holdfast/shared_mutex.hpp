@@ -37,6 +37,9 @@ class client;
 /// that it has become a reader. There is no upgrade that waits: two readers that wait to be the only
 /// one would wait forever. A writer gets a new, larger token; a downgraded writer keeps its token.
 ///
+/// Readers are let in while a writer waits: it may starve if there is always a reader. Let readers
+/// pause, or pass a `mutex` that the writer holds while it waits.
+///
 /// Misuse, threads and errors: as with `mutex`, for readers and writers alike. A reader that wants to
 /// write, or the other way round, waits for itself.
 class HOLDFAST_EXPORT shared_mutex {

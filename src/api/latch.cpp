@@ -5,6 +5,7 @@
 #include <core/names.hpp>
 #include <holdfast/detail/access.hpp>
 
+#include <optional>
 #include <utility>
 
 namespace holdfast {
@@ -96,7 +97,8 @@ void latch::arrive_and_wait(std::uint32_t by) {
     const auto arrived = ask(*session_, {operation::count_down, name_, by, {}, {}});
     if (arrived.count > 0) {
         const auto wrong = session_->queries().wait_for_latch(
-            name_, clock::now() + detail::longest_wait, {}, arrived.known);
+            name_, clock::now() + detail::longest_wait, {},
+            arrived.known ? std::optional{arrived.life} : std::nullopt);
         if (wrong) {
             wrong.raise(describe(*session_, name_));
         }
@@ -104,7 +106,7 @@ void latch::arrive_and_wait(std::uint32_t by) {
 }
 
 bool latch::wait_until(clock::time_point deadline, std::stop_token stop) const {
-    const auto wrong = session_->queries().wait_for_latch(name_, deadline, stop, false);
+    const auto wrong = session_->queries().wait_for_latch(name_, deadline, stop, std::nullopt);
     if (wrong && wrong.code != errc::busy && wrong.code != errc::cancelled) {
         wrong.raise(describe(*session_, name_));
     }

@@ -3,12 +3,23 @@
 #include <algorithm>
 #include <utility>
 
+#include <core/loss_reason.hpp>
+
 namespace holdfast::core {
+
+namespace {
+
+[[nodiscard]] failure reason_of(const hold_record* hold, const char* otherwise) {
+    return hold != nullptr && hold->loss.code == errc::revoked ? hold->loss
+                                                               : failure{errc::lost, otherwise};
+}
+
+}  // namespace
 
 void conversions::start(hold_id id, claim_mode to, clock::time_point now) {
     auto* const hold = holds_.find(id);
     if (hold == nullptr || !hold->held() || now >= hold->valid_until()) {
-        finish(id, {errc::lost, "the lease is over"});
+        finish(id, reason_of(hold, "the lease is over"));
         return;
     }
     if (to == claim_mode::exclusive && hold->unanswered) {
@@ -16,19 +27,21 @@ void conversions::start(hold_id id, claim_mode to, clock::time_point now) {
         return;
     }
     std::uint32_t attempts = 1;
+    auto answer_by = now + request_timeout_;
     if (to == claim_mode::shared) {
         // From now on the store may know no more than a share. It may already, if nobody knows what
         // became of an earlier attempt.
         attempts += std::exchange(hold->downgraded, true) ? 1 : 0;
         holds_.change_mode(*hold, to, now);
+        answer_by += request_timeout_;  // asked for again when there is no answer
     }
-    send(*hold, to, attempts, now);
+    send(*hold, to, attempts, answer_by, now);
 }
 
 void conversions::send(const hold_record& hold, claim_mode to, std::uint32_t attempts,
-                       clock::time_point now) {
+                       clock::time_point answer_by, clock::time_point now) {
     const auto id = out_.next_id();
-    requests_.emplace(id, conversion{hold.id(), to, attempts, hold.give_back(),
+    requests_.emplace(id, conversion{hold.id(), to, attempts, answer_by, hold.give_back(),
                                      holds_.gone_by(hold.its_terms(), now)});
     // Replicas do not confirm a conversion: a store that gave back what too few of them have would give
     // back the whole lock.
@@ -39,7 +52,7 @@ void conversions::send(const hold_record& hold, claim_mode to, std::uint32_t att
                            .ttl = hold.its_terms().ttl,
                            .kind = hold.tenure.kind,
                            .converts = true},
-                          now + request_timeout_,
+                          std::min(now + request_timeout_, answer_by),
                           hold.id()});
 }
 
@@ -73,7 +86,7 @@ void conversions::after_the_end(const conversion& request, const engines::acquir
         // The store may have performed the release first.
         holds_.give_back_unused(request.give_back, request.gone_by, now);
     }
-    finish(request.hold, {errc::lost, "the lease ended meanwhile"});
+    finish(request.hold, reason_of(holds_.find(request.hold), "the lease ended meanwhile"));
 }
 
 /// False: a downgrade that the store may have performed counts as done.
@@ -86,6 +99,10 @@ bool conversions::settle_refusal(hold_record& hold, const conversion& request,
         reason = {errc::lost, "somebody else has it"};
     }
     if (reason.code == errc::lost) {
+        ask_for_reason(hold, std::move(reason), request.answer_by, now);
+        return true;
+    }
+    if (reason.code == errc::revoked) {
         holds_.lose(hold, reason, now);
         finish(request.hold, std::move(reason));
         return true;
@@ -97,8 +114,9 @@ bool conversions::settle_refusal(hold_record& hold, const conversion& request,
         return true;
     }
     constexpr std::uint32_t most_attempts = 3;
-    if (unknown && request.attempts < most_attempts && now < hold.valid_until()) {
-        send(hold, request.to, request.attempts + 1, now);
+    if (unknown && request.attempts < most_attempts &&
+        now < std::min(request.answer_by, hold.valid_until())) {
+        send(hold, request.to, request.attempts + 1, request.answer_by, now);
         return true;
     }
     if (!unknown && request.attempts == 1) {
@@ -110,6 +128,34 @@ bool conversions::settle_refusal(hold_record& hold, const conversion& request,
     }
     // The store has a share in its name, or still the whole lock: all that a reader needs.
     return false;
+}
+
+/// The lease is over at once, whatever its store says now: a renewal only finds out why.
+void conversions::ask_for_reason(hold_record& hold, failure reason, clock::time_point answer_by,
+                                 clock::time_point now) {
+    const auto id = out_.next_id();
+    losses_.emplace(id, unexplained_loss{hold.id(), std::move(reason)});
+    out_.add(set_validity{hold.id(), now});
+    out_.add(send_renew{id, {hold.question()}, std::min(now + request_timeout_, answer_by)});
+    holds_.end(hold, losses_.at(id).reason, now);
+}
+
+bool conversions::on_reason(request_id id, const std::vector<engines::renew_reply>& replies,
+                            clock::time_point now) {
+    const auto node = losses_.extract(id);
+    if (node.empty()) {
+        return false;
+    }
+    auto& [which, reason] = node.mapped();
+    take_loss_reason(reason, replies);
+    if (auto* const hold = holds_.find(which); hold != nullptr) {
+        if (hold->loss.code == errc::revoked) {
+            reason = hold->loss;  // a renewal that was under way has brought it
+        }
+        holds_.tell(*hold, reason, now);
+    }
+    finish(which, std::move(reason));
+    return true;
 }
 
 void conversions::settle(hold_record& hold, claim_mode to, const engines::acquire_reply& reply,

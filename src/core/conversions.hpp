@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory_resource>
 #include <unordered_map>
+#include <vector>
 
 #include <core/actions.hpp>
 #include <core/holds.hpp>
@@ -19,6 +20,9 @@ namespace holdfast::core {
 /// repeated; its holder keeps a share in any case. An upgrade is not repeated, and a hold with an
 /// unanswered request is never upgraded: the old request for a share, arriving late, would take the
 /// exclusive lock away unnoticed.
+///
+/// A store that no longer has the lease says so, but not why. It remembers a revocation, and tells a
+/// renewal.
 class conversions {
 public:
     conversions(outbox& out, places& its_places, holds& its_holds, clock::duration request_timeout)
@@ -27,24 +31,37 @@ public:
     void start(hold_id id, claim_mode to, clock::time_point now);
     /// False: the request is no conversion.
     bool on_reply(request_id id, const engines::acquire_reply& reply, clock::time_point now);
-    [[nodiscard]] std::size_t requests() const noexcept { return requests_.size(); }
+    /// False: the request does not ask why a lease is gone.
+    bool on_reason(request_id id, const std::vector<engines::renew_reply>& replies,
+                   clock::time_point now);
+    [[nodiscard]] std::size_t requests() const noexcept { return requests_.size() + losses_.size(); }
 
 private:
     struct conversion {
         hold_id hold{};
         claim_mode to{};
         std::uint32_t attempts{};
+        /// When its caller is told at the latest.
+        clock::time_point answer_by;
         /// Gives the lease back if it is gone when the answer comes.
         engines::release_request give_back;
         clock::time_point gone_by;
     };
 
-    void send(const hold_record& hold, claim_mode to, std::uint32_t attempts, clock::time_point now);
+    struct unexplained_loss {
+        hold_id hold{};
+        failure reason;
+    };
+
+    void send(const hold_record& hold, claim_mode to, std::uint32_t attempts,
+              clock::time_point answer_by, clock::time_point now);
     void finish(hold_id id, failure reason) { out_.add(finish_convert{id, std::move(reason), {}}); }
     void after_the_end(const conversion& request, const engines::acquire_reply& reply,
                        clock::time_point now);
     [[nodiscard]] bool settle_refusal(hold_record& hold, const conversion& request,
                                       const engines::acquire_reply& reply, clock::time_point now);
+    void ask_for_reason(hold_record& hold, failure reason, clock::time_point answer_by,
+                        clock::time_point now);
     void settle(hold_record& hold, claim_mode to, const engines::acquire_reply& reply,
                 clock::time_point now);
 
@@ -54,6 +71,7 @@ private:
     clock::duration request_timeout_;
     node_memory memory_;
     std::pmr::unordered_map<request_id, conversion> requests_{&memory_};
+    std::unordered_map<request_id, unexplained_loss> losses_;
 };
 
 }  // namespace holdfast::core

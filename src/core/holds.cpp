@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <core/loss_reason.hpp>
+
 namespace holdfast::core {
 
 hold_record& holds::add(hold_id id, const contest& granted, shared_terms its_terms, bool incomplete) {
@@ -94,6 +96,7 @@ void holds::release(hold_record& hold, std::chrono::milliseconds linger, clock::
     back.caller = hold.id();
     back.held = true;
     back.held_since = hold.since;
+    back.shortest_ttl = hold.its_terms().shortest_ttl;
     back.tell_by = now + hold.its_terms().release_timeout;
     // Renewal stops before the release is sent, or a late renewal could be answered after it.
     detach(hold);
@@ -130,11 +133,21 @@ void holds::lose(hold_record& hold, const failure& reason, clock::time_point now
         give_back(hold, now);
         return;
     }
+    tell(hold, reason, now);
+    end(hold, reason, now);
+}
+
+void holds::end(hold_record& hold, const failure& reason, clock::time_point now) {
     hold.lost = true;
+    hold.loss = reason;
     hold.expires_by = gone_by(hold.its_terms(), now);
+    detach(hold);
+}
+
+void holds::tell(hold_record& hold, const failure& reason, clock::time_point now) {
+    hold.loss = reason;
     out_.add(tell_loss{hold.id(), reason});
     out_.tell(event_kind::lost, hold.name(), hold.tenure.owner, hold.token, now - hold.since, reason);
-    detach(hold);
 }
 
 void holds::check_deadline(hold_record& hold, clock::time_point now) {
@@ -208,8 +221,14 @@ void holds::on_renew_replies(request_id id, const std::vector<engines::renew_rep
     const auto& [sent_at, tenures] = request.mapped();
     for (std::size_t i = 0; i < tenures.size(); ++i) {
         auto* const hold = find(tenures[i]);
-        if (hold == nullptr || hold->lost) {
-            continue;  // released or lost meanwhile
+        if (hold == nullptr) {
+            continue;  // released meanwhile
+        }
+        if (hold->lost) {
+            if (i < replies.size()) {
+                take_loss_reason(hold->loss, replies[i]);
+            }
+            continue;
         }
         const engines::renew_reply missing{engines::renew_reply::outcome::failed,
                                            {errc::store_error, "an answer is missing"}};

@@ -32,6 +32,8 @@ struct hold_record {
     clock::time_point expires_by{};
     claim_mode mode{};
     bool lost{};
+    /// Why, once it is lost.
+    failure loss;
     /// Its holder let go of it, and the lock was offered to this waiter; zero: it has a holder. It goes
     /// by its last holder's number until somebody takes it.
     waiter_id offered_to{};
@@ -55,6 +57,10 @@ struct hold_record {
     }
     [[nodiscard]] clock::time_point valid_until() const noexcept {
         return std::min(tenure.valid_until(), ends_at());
+    }
+    /// Changes nothing: no renewal shortens a lease.
+    [[nodiscard]] engines::renew_request question() const {
+        return {name(), tenure.mode, tenure.owner, its_terms().shortest_ttl, tenure.kind};
     }
     [[nodiscard]] engines::release_request give_back(std::chrono::milliseconds linger = {}) const {
         return {name(), mode, tenure.owner, linger, tenure.kind, contended};
@@ -94,6 +100,10 @@ public:
     void give_back_unused(engines::release_request request, clock::time_point expires_by,
                           clock::time_point now);
     void lose(hold_record& hold, const failure& reason, clock::time_point now);
+    /// The store no longer has it. The lease is over at once; `tell` follows when it is known why.
+    void end(hold_record& hold, const failure& reason, clock::time_point now);
+    /// Tells its holder that it is lost.
+    void tell(hold_record& hold, const failure& reason, clock::time_point now);
     /// Loses it if its deadline has passed.
     void check_deadline(hold_record& hold, clock::time_point now);
     /// Ends a hold whose lease the store still has.

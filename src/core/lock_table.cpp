@@ -125,7 +125,9 @@ void lock_table::on_acquire_reply(request_id id, const engines::acquire_reply& r
 
 void lock_table::on_renew_replies(request_id id, const std::vector<engines::renew_reply>& replies,
                                   clock::time_point now) {
-    holds_.on_renew_replies(id, replies, now);
+    if (!conversions_.on_reason(id, replies, now) && !releases_.on_reason(id, replies, now)) {
+        holds_.on_renew_replies(id, replies, now);
+    }
     look_at_touched(now);
 }
 
@@ -147,8 +149,9 @@ void lock_table::on_turn(const std::string& name, const owner_id& owner,
     auto* const site = places_.find(name);
     if ((site == nullptr || !contests_.on_turn(*site, owner, granted, now)) && granted) {
         const auto kind = site == nullptr ? lock_kind::mutex : site->kind;
-        holds_.give_back_unused({name, claim_mode::exclusive, owner, {}, kind},
-                                now + lease_options{}.ttl, now);
+        // The store may say nothing of the ttl. Then the lease lasts for as long as one can.
+        const auto ttl = granted->ttl.count() > 0 ? granted->ttl : engines::guarantees{}.maximum_ttl;
+        holds_.give_back_unused({name, claim_mode::exclusive, owner, {}, kind}, now + ttl, now);
     }
     look_at_touched(now);
 }

@@ -1,6 +1,9 @@
 #include <core/releases.hpp>
 
 #include <algorithm>
+#include <utility>
+
+#include <core/loss_reason.hpp>
 
 namespace holdfast::core {
 
@@ -11,6 +14,10 @@ release_record& releases::add(engines::release_request request, fencing_token to
 }
 
 void releases::send(release_record& back, clock::time_point now) {
+    if (back.caller != 0 && back.tell_by <= now) {
+        // Its caller does not wait. The release has its whole time all the same.
+        finish_call(back, now);
+    }
     const auto id = out_.next_id();
     requests_.emplace(id, back.id);
     if (back.caller != 0) {
@@ -35,7 +42,13 @@ void releases::on_reply(request_id id, const engines::release_reply& reply, cloc
     }
     auto& back = found->second;
     if (back.machine.on_reply(reply, now, out_.jitter())) {
-        finish(back, now);
+        back.loss = back.machine.trouble() ? failure{} : reply.error;
+        if (back.caller != 0 && back.held && back.loss.code != errc::revoked &&
+            back.machine.outcome(back.held) == release_outcome::already_lost) {
+            ask_for_reason(back, now);
+        } else {
+            finish(back, now);
+        }
         return;
     }
     if (back.caller != 0 && back.machine.refused()) {
@@ -46,6 +59,36 @@ void releases::on_reply(request_id id, const engines::release_reply& reply, cloc
     }
     timers_.arm(back.wake, back.caller != 0 ? std::min(back.machine.wake_at(), back.tell_by)
                                             : back.machine.wake_at());
+}
+
+/// The lease was valid, and the store no longer has it. There is nothing left to release.
+void releases::ask_for_reason(release_record& back, clock::time_point now) {
+    const auto id = out_.next_id();
+    requests_.emplace(id, back.id);
+    const auto& lease = back.request;
+    out_.add(send_renew{id,
+                        {{lease.name, lease.mode, lease.owner, back.shortest_ttl, lease.kind}},
+                        std::min(now + request_timeout_, back.tell_by)});
+    let_queue_go_on(back);
+    timers_.disarm(back.wake);
+    gone_.insert(releases_.extract(back.id));
+}
+
+bool releases::on_reason(request_id id, const std::vector<engines::renew_reply>& replies,
+                         clock::time_point now) {
+    const auto request = requests_.find(id);
+    const auto found = request == requests_.end() ? gone_.end() : gone_.find(request->second);
+    if (found == gone_.end()) {
+        return false;
+    }
+    requests_.erase(request);
+    auto& back = found->second;
+    if (back.caller != 0) {
+        take_loss_reason(back.loss, replies);
+        finish_call(back, now);
+    }
+    gone_.erase(found);
+    return true;
 }
 
 void releases::on_time(clock::time_point now) {
@@ -73,7 +116,7 @@ void releases::on_timer(release_record& back, clock::time_point now) {
 /// Tells the caller how it went so far, and lets the queue go on.
 void releases::finish_call(release_record& back, clock::time_point now) {
     const auto outcome = back.machine.outcome(back.held);
-    const auto& trouble = back.machine.trouble();
+    const auto& trouble = outcome == release_outcome::already_lost ? back.loss : back.machine.trouble();
     const auto kind = outcome == release_outcome::unknown    ? event_kind::release_unconfirmed
                       : outcome == release_outcome::released ? event_kind::released
                                                              : event_kind::lost;
@@ -102,9 +145,11 @@ void releases::finish(release_record& back, clock::time_point now) {
 }
 
 void releases::finish_calls(clock::time_point now) {
-    for (auto& [id, back] : releases_) {
-        if (back.caller != 0) {
-            finish_call(back, now);
+    for (auto* const some : {&releases_, &gone_}) {
+        for (auto& [id, back] : *some) {
+            if (back.caller != 0) {
+                finish_call(back, now);
+            }
         }
     }
 }

@@ -41,6 +41,10 @@ struct release_record {
     clock::time_point held_since{};
     /// The lease was valid when its holder let go.
     bool held{};
+    /// Of the renewal that asks why the store no longer has it.
+    std::chrono::milliseconds shortest_ttl{};
+    /// Why the store no longer has it.
+    failure loss;
     /// The place whose queue waits for it before it contends again.
     place* awaited_at{};
     /// `unreleased` reports a refusal.
@@ -70,6 +74,9 @@ public:
     [[nodiscard]] bool has(const owner_id& owner) const;
 
     void on_reply(request_id id, const engines::release_reply& reply, clock::time_point now);
+    /// False: the request does not ask why a lease is gone.
+    bool on_reason(request_id id, const std::vector<engines::renew_reply>& replies,
+                   clock::time_point now);
     void on_time(clock::time_point now);
     [[nodiscard]] clock::time_point wake_at() const noexcept { return timers_.next(); }
 
@@ -78,12 +85,13 @@ public:
     /// What was refused at shutdown, and what is not confirmed yet.
     [[nodiscard]] std::vector<unreleased_lock> unreleased() const;
 
-    [[nodiscard]] std::size_t size() const noexcept { return releases_.size(); }
+    [[nodiscard]] std::size_t size() const noexcept { return releases_.size() + gone_.size(); }
     [[nodiscard]] std::size_t requests() const noexcept { return requests_.size(); }
 
 private:
     void on_timer(release_record& back, clock::time_point now);
     void finish_call(release_record& back, clock::time_point now);
+    void ask_for_reason(release_record& back, clock::time_point now);
     void let_queue_go_on(release_record& back);
     void finish(release_record& back, clock::time_point now);
 
@@ -94,6 +102,8 @@ private:
     std::vector<unreleased_lock> refused_at_shutdown_;
     node_memory memory_;
     std::pmr::unordered_map<release_id, release_record> releases_{&memory_};
+    /// Their callers wait for the reason only.
+    std::pmr::unordered_map<release_id, release_record> gone_{&memory_};
     std::pmr::unordered_map<request_id, release_id> requests_{&memory_};
 };
 

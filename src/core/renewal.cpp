@@ -37,6 +37,7 @@ void renewal::pass_on(tenure& held, tenure_id id, shared_terms terms) {
     remove(held);
     held.timer::id = id;
     held.terms = std::move(terms);
+    held.jeopardy_told_ = is_fixed(held);  // the next holder is told for itself
     schedule(held);
 }
 

@@ -95,7 +95,7 @@ void callers::perform(core::finish_acquire& got, follow_up& after) {
 }
 
 void callers::perform(core::finish_release& gone, follow_up& after) {
-    holds_.end(gone.id, gone.outcome);
+    holds_.end(gone.id, gone.outcome, gone.error);
     if (const auto caller = leave(calls_, gone.id, after)) {
         caller->outcome = gone.outcome;
         finish(caller, after);

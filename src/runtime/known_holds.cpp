@@ -19,7 +19,10 @@ std::weak_ptr<hold> known_holds::lose(core::hold_id id, const failure& why) {
     return found->second.owned;
 }
 
-void known_holds::end(core::hold_id id, release_outcome outcome) {
+void known_holds::end(core::hold_id id, release_outcome outcome, const failure& why) {
+    if (why.code == errc::revoked) {
+        static_cast<void>(lose(id, why));
+    }
     holds_.erase(id);
     if (const auto together = tallies_.extract(id); !together.empty()) {
         together.mapped().in->put(together.mapped().index, outcome);

@@ -33,7 +33,7 @@ public:
     /// The hold whose callbacks are to be run. Gone if its last owner is leaving, who does it. To be
     /// owned only by whoever runs them: the last owner must not leave under the caller's mutex.
     [[nodiscard]] std::weak_ptr<hold> lose(core::hold_id id, const failure& why);
-    void end(core::hold_id id, release_outcome outcome);
+    void end(core::hold_id id, release_outcome outcome, const failure& why = {});
 
 private:
     /// The hold says so before it is destroyed, so the caller's mutex is enough to reach it.

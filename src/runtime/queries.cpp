@@ -173,7 +173,8 @@ engines::latch_reply queries::latch(engines::latch_request request, const query_
 }
 
 failure queries::wait_for_latch(const std::string& name, clock::time_point deadline,
-                                const std::stop_token& stop, bool seen_counting) {
+                                const std::stop_token& stop,
+                                std::optional<engines::latch_life> seen_counting) {
     const auto opened = std::make_shared<occurrence>();
     std::unique_ptr<engines::subscription> watch;
     std::uint64_t seen = 0;
@@ -206,7 +207,12 @@ failure queries::wait_for_latch(const std::string& name, clock::time_point deadl
         if (!reply.error && reply.count == 0) {
             return reply.known || !seen_counting ? failure{} : latch_is_gone();
         }
-        seen_counting = seen_counting || reply.known;
+        if (!reply.error && reply.known && seen_counting && reply.life != *seen_counting) {
+            return reply.life.line == seen_counting->line ? failure{} : latch_is_gone();
+        }
+        if (!reply.error && reply.known) {
+            seen_counting = reply.life;
+        }
         if (closing_.stop_requested()) {
             return shut_down_already();
         }

@@ -34,9 +34,11 @@ public:
     [[nodiscard]] engines::revoke_reply revoke(const engines::revoke_request& request);
     [[nodiscard]] engines::latch_reply latch(engines::latch_request request);
     /// No error when it opened, or is not there; `errc::busy` at the deadline; `errc::lost` when it
-    /// was seen counting, here or by the caller, and is gone without having opened.
+    /// was seen counting, here or by the caller, and is gone without having opened. It may have been
+    /// set again meanwhile.
     [[nodiscard]] failure wait_for_latch(const std::string& name, clock::time_point deadline,
-                                         const std::stop_token& stop, bool seen_counting);
+                                         const std::stop_token& stop,
+                                         std::optional<engines::latch_life> seen_counting);
 
     /// Ends all waiting for latches.
     void close() noexcept { closing_.request_stop(); }

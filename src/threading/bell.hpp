@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 
 #include <threading/primitives.hpp>
@@ -8,7 +9,7 @@ namespace holdfast::threading {
 
 /// Wakes a thread that sleeps in poll().
 ///
-/// False where the system has no descriptor left: nobody hears it then.
+/// False where the system has no descriptor left. Nobody hears it then, so `sleep` returns soon.
 ///
 /// Thread safety: all functions may be called from any thread.
 class bell {
@@ -35,6 +36,9 @@ public:
     short sleep(int descriptor, short events, int timeout) const noexcept {
         std::array<::pollfd, 2> watched{{{.fd = descriptor_, .events = POLLIN, .revents = 0},
                                          {.fd = descriptor, .events = events, .revents = 0}}};
+        if (descriptor_ < 0) {
+            timeout = timeout < 0 ? deaf_pause : std::min(timeout, deaf_pause);
+        }
         if (threading::poll(watched.data(), watched.size(), timeout) <= 0) {
             return 0;
         }
@@ -45,6 +49,9 @@ public:
     }
 
 private:
+    /// In ms.
+    static constexpr int deaf_pause = 50;
+
     int descriptor_;
 };
 

@@ -636,7 +636,7 @@ public:
 private:
     void set_latch() {
         saved_record record;
-        record.latch = {latch_start, shelf_.now() + 24h};
+        record.latch = {latch_start, shelf_.now() + 24h, {}};
         const auto needed_until =
             std::chrono::ceil<std::chrono::microseconds>(record.latch->expires.time_since_epoch());
         static_cast<void>(shelf_.replace(

@@ -22,9 +22,11 @@ protected:
 
 TEST_F(cold, what_is_printed_to_closed_streams_does_not_get_into_the_store) {
     const auto holder = hold("job");
-    for (const char* closed : {">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"}) {
-        EXPECT_EQ(status_of({"list"}, closed), 0) << closed;
-        EXPECT_EQ(status_of({"inspect", "job"}, closed), 0) << closed;
+    const std::vector<std::pair<const char*, int>> ways{
+        {">&-", 74}, {"2>&-", 0}, {">&- 2>&-", 74}, {"<&- >&- 2>&-", 74}};
+    for (const auto& [closed, looked] : ways) {
+        EXPECT_EQ(status_of({"list"}, closed), looked) << closed;
+        EXPECT_EQ(status_of({"inspect", "job"}, closed), looked) << closed;
         EXPECT_EQ(status_of({"dance"}, closed), 64) << closed;
         EXPECT_EQ(status_of({"run", "other", "--", "sh", "-c", "echo lost; exit 3"}, closed), 3)
             << closed;

@@ -69,6 +69,16 @@ TEST_F(kinds, a_writer_waits_for_readers_and_readers_for_the_writer) {
     EXPECT_EQ(other_writer->wait(), 0);
 }
 
+TEST_F(kinds, that_run_waits_for_are_no_trouble_to_report) {
+    const auto reader = holder({"--shared"});
+    const auto writer = waiter({"--verbose"});
+    wait_for_waiters_here(1);
+    reader->close_input();
+    EXPECT_EQ(writer->wait(), 0);
+    EXPECT_THAT(writer->errors(), HasSubstr("\"job\" acquired\n"));
+    EXPECT_THAT(writer->errors(), Not(HasSubstr("not_acquired")));
+}
+
 /// Writers that wait for each other hand the lock over when they release it, and seldom leave it free.
 TEST_F(kinds, a_reader_gets_its_turn_among_writers_that_never_pause) {
     std::vector<std::unique_ptr<program>> writers;
@@ -140,6 +150,10 @@ TEST_F(kinds, what_is_no_lock_is_not_to_be_used_in_the_same_way) {
     }
     const auto as_permits = finish(run_script("list", {"--permits", "2"}, "true"), on_server());
     EXPECT_THAT(as_permits->errors(), HasSubstr("; take another name, or remove it"));
+    server_.cli({"HSET", "half", "mode", "read", "colour", "blue"});
+    const auto as_lock = finish(run_script("half", {}, "true"), on_server());
+    EXPECT_THAT(as_lock->errors(),
+                HasSubstr("its hash has other fields; take another name, or remove"));
     // These may be locks of another kind, or not.
     server_.cli({"SET", "text", "x"});
     const std::string else_advice{

@@ -330,9 +330,9 @@ TEST_F(marker_in_cluster, a_marker_whose_slot_moves_is_waited_for_at_the_start_a
     const auto slot_of_lock =
         static_cast<std::uint16_t>(std::stoi(cluster.node(0).cli({"CLUSTER", "KEYSLOT", "job"})));
     auto& other = cluster.node_without_slot(slot_of_lock);
-    const auto running = start(
-        run_script("job", {"--once-per", "1h", "--again", "--json"}, "echo ready; read line; exit 0"),
-        on_cluster);
+    const auto running = start(run_script("job", {"--once-per", "1h", "--again", "--json", "--verbose"},
+                                          "echo ready; read line; exit 0"),
+                               on_cluster);
     running->wait_for_output("ready");
     cluster.begin_migration(slot_of_lock, other);
     running->close_input();
@@ -340,6 +340,7 @@ TEST_F(marker_in_cluster, a_marker_whose_slot_moves_is_waited_for_at_the_start_a
     const auto end = parse(running->last_error_line());
     EXPECT_EQ(end.at("released").as_string(), "released");
     EXPECT_EQ(end.at("marker").as_string(), "left");
+    EXPECT_THAT(running->errors(), HasSubstr("holdfast: \"job\" released\n"));
     cluster.migrate_keys(slot_of_lock, other);
     cluster.finish_migration(slot_of_lock, other);
 

@@ -204,6 +204,20 @@ TEST_F(output, closed_descriptors_stay_closed_in_the_command) {
     EXPECT_EQ(ran->wait(), 7);
 }
 
+TEST_F(output, that_is_asked_for_and_cannot_be_written_because_it_is_closed_gives_74) {
+    const auto holder = hold("job");
+    for (const auto& arguments :
+         {words{"list"}, words{"list", "--json"}, words{"inspect", "job"},
+          words{"inspect", "job", "--json"}, words{"doctor"}, words{"version"}, words{"help"}}) {
+        const auto asked = finish(arguments, with_closed({STDOUT_FILENO}));
+        EXPECT_EQ(asked->wait(), 74) << arguments.front();
+        EXPECT_EQ(asked->errors(),
+                  "holdfast: standard output could not be written: Bad file descriptor\n");
+    }
+    EXPECT_EQ(finish({"run", "other", "--", "true"}, with_closed({STDOUT_FILENO}))->wait(), 0)
+        << "that is its command's";
+}
+
 TEST(write_all, waits_for_room_in_a_pipe_that_somebody_made_non_blocking) {
     const pipe_to_test pipe;
     pipe.make_non_blocking();

@@ -1040,6 +1040,12 @@ const std::map<std::string, production>& productions() {
              server.cli({"SET", "holdfast_token", "precious"});
              return on.said_on(address_of(server), {"run", "job", "--no-wait", "--", "true"});
          }},
+        {"the key … beside the lock holds something else than its holders; remove it: DEL …",
+         [](stage& on) {
+             const redis_server server;
+             server.cli({"SET", "holdfast_holds:{job}", "precious"});
+             return on.said_on(address_of(server), {"run", "job", "--no-wait", "--", "true"});
+         }},
         {"the braces in \"…\" make a cluster keep parts of this lock on different servers; …",
          [](stage& on) {
              testing_support::redis_cluster cluster{{.masters = 2, .replicas_each = 0}};

@@ -41,6 +41,13 @@ INSTANTIATE_TEST_SUITE_P(
                {"--store=redis://:hunter2@h", "list"},
                "options come after the command: holdfast COMMAND --store …"},
         misuse{"help_for_nothing", {"help", "dance"}, "no command \"dance\""},
+        misuse{"help_for_two",
+               {"help", "run", "list"},
+               "one command is enough, but there is also \"list\""},
+        misuse{
+            "version_of_something", {"version", "x"}, "version takes no argument, but there is \"x\""},
+        misuse{"version_with_an_option", {"version", "--wait"}, "there is \"--wait\""},
+        misuse{"version_option_of_something", {"--version", "x"}, "there is \"x\""},
         misuse{"run_without_name", {"run", "--", "true"}, "which lock?"},
         misuse{"run_without_command", {"run", "job"}, "which command?"},
         misuse{"run_with_nothing_after_separator", {"run", "job", "--"}, "which command?"},
@@ -143,6 +150,21 @@ TEST_F(configuration, a_variable_that_is_set_but_empty_is_refused_with_78) {
             EXPECT_EQ(refused.wait(), 78);
             EXPECT_THAT(refused.errors(), HasSubstr(std::string{variable} + " is set, but empty"));
         }
+    }
+}
+
+/// A script whose own variable was not set must not log in without a password.
+TEST_F(configuration, empty_credentials_in_the_environment_are_refused_with_78) {
+    for (const char* variable : {"HOLDFAST_REDIS_PASSWORD", "HOLDFAST_REDIS_USER"}) {
+        const std::string assignment = std::string{variable} + "=";
+        program refused{{"/usr/bin/env", "HOLDFAST_REDIS_PASSWORD=x", assignment, program_path(),
+                         "list", "--store", "redis://127.0.0.1:1"},
+                        {.environment = environment(), .input = ""}};
+        EXPECT_EQ(refused.wait(), 78);
+        EXPECT_THAT(refused.errors(), HasSubstr(std::string{variable} + " is set, but empty"));
+        program listed{{"/usr/bin/env", assignment, program_path(), "list", "--store", store()},
+                       {.input = ""}};
+        EXPECT_EQ(listed.wait(), 0) << "this store has no password";
     }
 }
 

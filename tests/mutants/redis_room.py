@@ -203,16 +203,37 @@ MUTANTS = [
         "redis_cluster_channels.a_sharded_channel_follows_its_slot"),
     mutant(
         "engines/redis/scripts/prelude/others.lua",
-        "    if left > 0 and over ~= state then",
-        "    if left > 0 and over ~= state and false then",
+        "    if tonumber(state) and left > turn_kept_for and over ~= state then",
+        "    if tonumber(state) and left > turn_kept_for and over ~= state and false then",
         "What one of ours releases is Java's for a while, at read/write locks and semaphores too.",
         "holdfast_redis_script_tests read_write_turns.*:permit_turns.*"),
     mutant(
         "engines/redis/scripts/prelude/others.lua",
-        "over == state and 'seen' or 'missed'",
-        "'seen'",
+        "if over == state then",
+        "if over == state or true then",
         "Java's waiters that do not come cost little.",
         "holdfast_redis_script_tests read_write_turns.*:permit_turns.*"),
+    mutant(
+        "engines/redis/scripts/prelude/turns.lua",
+        "math.min(2 * lasts, longest_turn)",
+        "lasts",
+        "A Java program that is slow to come has longer turns.",
+        "holdfast_redis_script_tests "
+        "lock_turns.a_turn_that_was_missed_makes_the_next_one_longer_up_to_two_seconds"),
+    mutant(
+        "engines/redis/scripts/prelude/line.lua",
+        "            listened = called <= now",
+        "            listened = false",
+        "A waiter that died before it listened does not keep a free fair lock.",
+        "holdfast_redis_script_tests "
+        "fair_grants.one_that_died_before_it_listened_is_not_waited_for_and_keeps_its_place"),
+    mutant(
+        "engines/redis/scripts/latch.lua",
+        "    line = known == 1 and line or tonumber(new_line)",
+        "    line = tonumber(new_line)",
+        "A wait for a latch ends with its opening, although it is set again at once.",
+        "holdfast_redis_script_tests "
+        "latch_scripts.one_that_opened_and_is_set_again_goes_on_in_its_line"),
     mutant(
         "engines/redis/scripts/fair_acquire.lua",
         "    if owner == head or finish <= now + wait then",

@@ -49,9 +49,10 @@ end
 if kind == 'none' and not head then
     local alone = redis.call('EXISTS', line.queue) == 0
     local reply = grant_alone(claim, lock, holds, counter, {owner, '1'})
-    if alone then
+    if alone and redis.call('EXISTS', line.timeouts, line.requests) > 0 then
         -- Times and requests without a place in the line are nobody's.
-        redis.call('DEL', line.timeouts, line.requests)
+        drop_if_small(line.timeouts, 'ZCARD')
+        drop_if_small(line.requests, 'HLEN')
     end
     return reply
 end
@@ -105,8 +106,9 @@ if gets_in_line then
     end
     if question ~= '0' then
         listens = hears(line.publish, channel_of(line, owner)) and 1 or 0
-        local request = string.format('%s %s %d %d %s %s', claim.ttl, claim.count, now + wait, listens,
-            question, counter)
+        local subscribes = listens == 0 and not score
+        local request = string.format('%s %s %d %d %s %s', claim.ttl, claim.count, now + wait,
+            subscribes and 2 or listens, question, counter)
         -- Everybody who lives writes again before that.
         set_field(line.requests, math.ceil(finish - now), owner, request)
     end

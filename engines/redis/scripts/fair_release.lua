@@ -36,7 +36,7 @@ local score
 local request = held and linger == '0' and redis.call('HGET', requests, head)
 if request then
     local ttl, count, finish, question, its_counter =
-        string.match(request, '^(%d+) (%d+) (%d+) [01] (%d+) (.+)$')
+        string.match(request, '^(%d+) (%d+) (%d+) [012] (%d+) (.+)$')
     local told_at = channel_base .. ':' .. head
     if its_counter == counter and tonumber(finish) > now and hears(publish, told_at) then
         if several then

@@ -36,16 +36,14 @@ if kind ~= 'none' and kind ~= 'hash' then
 end
 local refusal, reply
 if kind == 'none' then
-    local state = there > 0 and redis.call('GET', turn)
-    local number = tonumber(state)
-    local left = state and redis.call('PTTL', turn) - turn_kept_for or 0
-    if left > (number and turn_lasts or missed_for) then
-        redis.call('DEL', turn)
-        state, number, left = false, nil, 0
+    local state, left, lasts
+    if there > 0 then
+        state, left, lasts = turn_at(turn)
     end
+    local number = tonumber(state)
     local is_over = number and number == tonumber(over)
-    if number and left > 0 and not is_over then
-        refusal = {0, left, number}
+    if number and left > turn_kept_for and not is_over then
+        refusal = {0, left - turn_kept_for, number}
     else
         if state and state ~= 'missed' then
             claim.count = '1'
@@ -84,11 +82,12 @@ if kind == 'none' then
         if not refusal then
             reply = grant_alone(claim, lock, holds, counter, {owner, '1'})
         end
-        if number then
+        if is_over then
+            set_turn(turn, 'seen', turn_kept_for, lasts)
+        elseif number then
             -- If nobody saw them come, they may not be there.
-            local expected = is_over or string.sub(state, 1, 1) == '0'
-            redis.call('SET', turn, is_over and 'seen' or 'missed', 'PX',
-                expected and turn_kept_for or missed_for)
+            local known = string.sub(state, 1, 1) == '0'
+            turn_was_missed(turn, known and missed_by_known or missed_by_unknown, lasts)
         end
     end
 else
@@ -101,9 +100,12 @@ else
     elseif redis.call('EXISTS', holds) == 0 and not is_plain(lock) then
         return not_a_lock()
     else
-        local state = there == 2 and redis.call('GET', turn)
+        local state, _, lasts
+        if there == 2 then
+            state, _, lasts = turn_state(turn)
+        end
         if tonumber(state) or state == 'missed' and redis.call('EXISTS', holds) == 0 then
-            redis.pcall('SET', turn, 'seen', 'PX', turn_kept_for)
+            pcall(set_turn, turn, 'seen', turn_kept_for, lasts)
         end
         refusal = {0, remaining(lock)}
     end
@@ -127,7 +129,9 @@ if not heard.err and tonumber(heard[2]) == 0 then
 end
 local place, count = request_of(owner, requests)
 local written
-if place or count >= 256 then
+if not place and count > most_requests then
+    return refusal  -- nobody knows whose list it is: this one waits without a place
+elseif place or count == most_requests then
     written = redis.pcall('LSET', requests, (place or 0) - 1, request)
 else
     written = redis.pcall('RPUSH', requests, request)

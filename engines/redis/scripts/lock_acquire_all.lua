@@ -14,12 +14,15 @@ local locks = #KEYS / 4
 local held = {}
 
 for index = 1, locks do
-    local lock, turn, owner = KEYS[4 * index - 3], KEYS[4 * index], ARGV[4 * index - 1]
-    local there = redis.call('EXISTS', lock, turn) > 0
+    local lock, holds, turn = KEYS[4 * index - 3], KEYS[4 * index - 2], KEYS[4 * index]
+    local owner = ARGV[4 * index - 1]
+    local there = redis.call('EXISTS', lock, holds, turn) > 0
     local kind = there and redis.call('TYPE', lock).ok or 'none'
-    local left = there and kind == 'none' and tonumber(redis.call('GET', turn))
-        and redis.call('PTTL', turn) or 0
-    if left > turn_kept_for and left <= turn_kept_for + turn_lasts then
+    local state, left
+    if there and kind == 'none' then
+        state, left = turn_at(turn)
+    end
+    if tonumber(state) and left > turn_kept_for then
         return {0, index, left - turn_kept_for}
     end
     if kind == 'hash' then
@@ -27,7 +30,7 @@ for index = 1, locks do
         if fields[2] then
             return wrong_kind('the name is in use as a read/write lock: ' .. lock)
         end
-        if not fields[1] and redis.call('EXISTS', KEYS[4 * index - 2]) == 0 and not is_plain(lock) then
+        if not fields[1] and redis.call('EXISTS', holds) == 0 and not is_plain(lock) then
             return not_a_lock()
         end
         if not fields[1] then
@@ -36,6 +39,8 @@ for index = 1, locks do
         held[index] = true
     elseif kind ~= 'none' then
         return wrong_kind('the name is not that of a lock: ' .. lock .. ' holds a ' .. kind)
+    elseif there then
+        may_remove(holds)
     end
 end
 

@@ -35,6 +35,7 @@ end
 -- include: clock
 -- include: telling
 -- include: giving
+-- include: places
 -- include: turns
 
 -- Gives the lock to the first that still wants it and would hear of it. Where others listen they have
@@ -49,7 +50,7 @@ if held and not linger then
     elseif not told then
         redis.call('DEL', lock, holds, requests)
     end
-    local is_their_turn, kept = told ~= nil, nil
+    local is_their_turn, kept, dropped = told ~= nil, nil, nil
     while waiting[1] and waiting[1] ~= kept and not is_their_turn do
         local waiter, client, ttl, count, alive_until, question, counter_of_request =
             string.match(waiting[1], '^(([^ ]+):[^ ]+) (%d+) (%d+) (%d+) (%d+) (.+)$')
@@ -63,7 +64,7 @@ if held and not linger then
             and redis.pcall('PUBSUB', subscribers, told_at, channel, listeners)
         if heard and not heard.err then
             local others = tonumber(heard[4]) - tonumber(heard[6])
-            local state = (others > 0 or count ~= '1') and redis.call('GET', turn)
+            local state = (others > 0 or count ~= '1') and turn_state(turn)
             if state == 'missed' then
                 others = 0
             elseif others > 0 or state then
@@ -117,6 +118,10 @@ if held and not linger then
             end
         end
         if not is_their_turn or not waiter then
+            if not dropped and several and redis.call('LLEN', requests) > most_requests then
+                break  -- somebody else's list: all who wait are told, as if it were not there
+            end
+            dropped = true
             redis.call('LPOP', requests)
             if stays then
                 if redis.call('RPUSH', requests, waiting[1]) == 1 then
@@ -129,10 +134,12 @@ if held and not linger then
     told = told or tell(publish, channel, message)
     local count = told > 0 and redis.pcall('PUBSUB', subscribers, channel, listeners)
     local others_listen = count and not count.err and tonumber(count[2]) > tonumber(count[4])
-    local state = others_listen and redis.call('GET', turn)
+    local state, _, lasts
+    if others_listen then
+        state, _, lasts = turn_state(turn)
+    end
     if others_listen and state ~= 'missed' then
-        redis.call('SET', turn, (state == 'seen' and '0' or '') .. #message, 'PX',
-            turn_kept_for + turn_lasts)
+        set_turn(turn, (state == 'seen' and '0' or '') .. #message, turn_kept_for + lasts, lasts)
     end
     return {1, told, untold}
 end

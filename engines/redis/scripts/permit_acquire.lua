@@ -61,7 +61,8 @@ local function count_free()
     if kind == 'string' and not free then
         return nil, wrong_kind('the name is not that of a semaphore: it holds no number')
     end
-    if free and not recorded and latch_mark and redis.call('GET', latch_mark) == '1' then
+    if free and not recorded and latch_mark
+        and string.sub(redis.call('GET', latch_mark) or '', 1, 1) == '1' then
         return nil, wrong_kind('the name is in use as a latch')
     end
     if recorded and recorded ~= limit then
@@ -136,6 +137,9 @@ local function grant_again()
 end
 
 local function grant()
+    if members == 0 and redis.call('HEXISTS', holds, 'limit') == 0 then
+        may_remove(holds)
+    end
     local first = take_tokens(counter, count, floor, 0)
     -- Without their ends nobody would ever count these permits as free again: a server that refuses to
     -- write them does so here.

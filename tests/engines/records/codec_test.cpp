@@ -41,7 +41,9 @@ public:
             record.counted.push_back(owner());
         }
         if (pick(3) == 0) {
-            record.latch = {static_cast<std::uint32_t>(random_()), clock::time_point{time()}};
+            record.latch = {static_cast<std::uint32_t>(random_()),
+                            clock::time_point{time()},
+                            {random_(), static_cast<std::uint32_t>(random_())}};
         }
         if (pick(3) == 0) {
             record.revocation = {

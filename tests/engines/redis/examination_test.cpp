@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <redis/examination.hpp>
+#include <redis/layout/keys.hpp>
 
 #include <algorithm>
 #include <string>
@@ -68,7 +69,9 @@ void expect_warning(const std::string& info, const std::string& words, bool fail
 
 TEST(redis_server_judgement, replicas_that_may_lack_locks_are_warned_of) {
     const auto well = info_of("redis_version:7.0.15\r\n");
-    expect_warning(changed(well, "min_slaves_good_slaves:1\r\n", ""), "min-replicas-to-write is 0");
+    const auto unlimited = changed(well, "min_slaves_good_slaves:1\r\n", "");
+    expect_warning(unlimited, "min-replicas-to-write is 0");
+    expect_warning(unlimited, "stops granting and renewing locks");
     expect_warning(changed(well, "lag=0", "lag=17"), "10.0.0.7:6379 is 17 s behind");
     expect_warning(changed(well, "online", "wait_bgsave"), "not in step");
 }
@@ -129,6 +132,37 @@ TEST(redis_cluster_judgement, open_slots_are_named_with_the_way_to_close_them) {
                               "redis-cli --cluster fix 10.0.0.1:7001"}) {
         EXPECT_NE(open.front().text.find(words), std::string::npos) << open.front().text;
     }
+}
+
+/// The server that a slot comes from decides whether anything is granted.
+TEST(redis_cluster_judgement, open_slots_are_said_to_be_blocked_only_where_they_are) {
+    const auto well = text_reply("cluster_state:ok\r\ncluster_slots_ok:16384\r\n");
+    const std::string self{"aaa 10.0.0.1:7001@17001,host myself,master - 0 1 1 connected 0-8191"};
+    const auto said_of = [&](const std::string& moves) {
+        return judge_cluster(well, text_reply(self + moves + "\n")).front().text;
+    };
+    const std::string blocked{"nothing is granted in slots that are MIGRATING"};
+    EXPECT_NE(said_of(" [77->-bbb]").find(blocked), std::string::npos) << said_of(" [77->-bbb]");
+    EXPECT_EQ(said_of(" [77-<-bbb]").find(blocked), std::string::npos) << said_of(" [77-<-bbb]");
+}
+
+/// A move that was cancelled leaves the counter on the server that imported the slot, and `fix` stops
+/// there.
+TEST(redis_cluster_judgement, the_counter_that_a_cancelled_move_left_behind_is_named) {
+    const auto well = text_reply("cluster_state:ok\r\ncluster_slots_ok:16384\r\n");
+    const std::string self{"aaa 10.0.0.1:7001@17001 myself,master - 0 1 1 connected 0-8191"};
+    const std::string other{"bbb 10.0.0.2:7002@17002 master - 0 1 2 connected 8192-16383\n"};
+    const auto said_of = [&](const std::string& moves) {
+        return judge_cluster(well, text_reply(self + moves + "\n" + other)).front().text;
+    };
+    for (const auto* moves : {" [77->-bbb]", " [77-<-bbb]"}) {
+        const auto text = said_of(moves);
+        EXPECT_NE(text.find("\"Target key exists\""), std::string::npos) << text;
+        EXPECT_NE(text.find("ASKING, DEL " + token_counter(77)), std::string::npos) << text;
+        EXPECT_NE(text.find("not --cluster-replace"), std::string::npos) << text;
+    }
+    EXPECT_NE(said_of(" [77->-bbb]").find("in one connection to 10.0.0.2:7002"), std::string::npos);
+    EXPECT_NE(said_of(" [77-<-bbb]").find("in one connection to 10.0.0.1:7001"), std::string::npos);
 }
 
 TEST(redis_cluster_judgement, a_cluster_that_is_not_whole_is_warned_of) {

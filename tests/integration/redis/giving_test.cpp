@@ -210,6 +210,43 @@ TEST_F(redis_giving, processes_that_want_it_all_the_time_share_it) {
     }
 }
 
+/// As a Java program far away: it hears of its turn, and its request arrives 300 ms later.
+TEST_F(redis_giving, a_listener_that_is_slow_to_ask_gets_the_lock_beside_processes_that_are_quick) {
+    constexpr auto way = 300ms;
+    constexpr int enough = 3;
+    const std::string take{
+        "if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end "
+        "redis.call('HSET', KEYS[1], ARGV[1], '1') redis.call('PEXPIRE', KEYS[1], '30000') return 1"};
+    const std::string java{"9f0c1e52-7d1b-4c54-9c0a-5f6e7d8c9b0a:47"};
+    const std::string channel{"redisson_lock__channel:{stock}"};
+    auto heard = server_.connect();
+    heard.command({"SUBSCRIBE", channel});
+    std::vector<std::jthread> quick;
+    for (auto* const who : {&first_, &second_, &third_}) {
+        quick.emplace_back([who](const std::stop_token& stop) {
+            mutex lock{*who, "stock"};
+            while (!stop.stop_requested()) {
+                const std::lock_guard held{lock};
+            }
+        });
+    }
+    int granted = 0;
+    for (int asked = 0; asked < 40 && granted < enough; ++asked) {
+        static_cast<void>(heard.next_message());
+        std::this_thread::sleep_for(way);  // not a guess: its request is under way
+        if (server_.ask({"EVAL", take, "1", "stock", java}).integer == 1) {
+            ++granted;
+            static_cast<void>(server_.ask({"DEL", "stock"}));
+            static_cast<void>(server_.ask({"PUBLISH", channel, "0"}));
+        }
+    }
+    for (auto& one : quick) {
+        one.request_stop();
+    }
+    quick.clear();
+    EXPECT_EQ(granted, enough);
+}
+
 TEST_F(redis_giving, a_lease_that_was_given_is_trusted_no_longer_than_the_server_keeps_it) {
     auto held = mutex{first_, "stock"}.acquire();
     auto waiting = in_background([this] {

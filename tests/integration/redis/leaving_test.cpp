@@ -85,6 +85,67 @@ TEST_F(redis_leaving, a_deadline_ends_every_call_while_the_server_hangs) {
     server_.resume();
 }
 
+/// Beside another request, which waits for the same server.
+TEST_F(redis_leaving, a_request_ends_in_time_while_the_server_hangs_whatever_else_is_under_way) {
+    constexpr auto request_timeout = 1s;
+    struct attempt {
+        std::string name;
+        std::function<void(client&)> make;
+        /// In request timeouts.
+        int at_most{1};
+        std::unique_ptr<client> store{};
+        std::optional<lease> held{};
+        std::future<void> other{};
+        std::future<std::chrono::nanoseconds> took{};
+    };
+    std::vector<attempt> all;
+    for (const auto& call : single_requests()) {
+        all.push_back({call.name, [make = call.make](client& c) { make(c, {}); }});
+    }
+    const auto connect = [&] {
+        auto made = std::make_unique<client>(address_of(server_.port()),
+                                             client_options{.request_timeout = request_timeout});
+        static_cast<void>(made->inspect("x"));
+        return made;
+    };
+    for (auto& one : all) {
+        one.store = connect();
+    }
+    for (const bool down : {true, false}) {
+        attempt conversion{
+            down ? "lease::downgrade" : "lease::try_upgrade", {}, down ? 2 : 1, connect()};
+        shared_mutex lock{*conversion.store, conversion.name};
+        conversion.held = down ? lock.acquire() : lock.acquire_shared();
+        all.push_back(std::move(conversion));
+    }
+    server_.pause();
+    for (auto& one : all) {
+        const auto before = one.store->requests();
+        one.other = in_background([&store = *one.store] {
+            static_cast<void>(error_of([&] { return mutex{store, "other"}.try_lock(); }));
+        });
+        ASSERT_TRUE(eventually([&] { return one.store->requests() > before; })) << one.name;
+        one.took = in_background([&one] {
+            const stopwatch watch;
+            static_cast<void>(error_of([&] {
+                if (one.make) {
+                    one.make(*one.store);
+                } else if (one.at_most == 2) {
+                    static_cast<void>(one.held->downgrade());
+                } else {
+                    static_cast<void>(one.held->try_upgrade());
+                }
+            }));
+            return std::chrono::nanoseconds{watch.elapsed()};
+        });
+    }
+    for (auto& one : all) {
+        EXPECT_LT(one.took.get(), one.at_most * request_timeout + 700ms) << one.name;
+        one.other.get();
+    }
+    server_.resume();
+}
+
 }  // namespace
 
 }  // namespace holdfast::testing

@@ -290,6 +290,7 @@ TEST_F(lock_table_convert, upgrade_of_a_share_that_the_store_has_lost_is_its_los
     EXPECT_TRUE(up.request.converts);
 
     answer(up, not_acquired(errc::lost));
+    answer(only<send_renew>(), gone());
 
     EXPECT_EQ(only<tell_loss>().id, id);
     EXPECT_EQ(only<finish_convert>().error.code, errc::lost);
@@ -306,6 +307,7 @@ TEST_F(lock_table_convert, downgrade_of_a_lock_that_the_store_has_lost_is_its_lo
     EXPECT_TRUE(down.request.converts);
 
     answer(down, not_acquired(errc::lost));
+    answer(only<send_renew>(), gone());
 
     EXPECT_EQ(only<tell_loss>().id, id);
     EXPECT_EQ(only<finish_convert>().error.code, errc::lost);
@@ -496,6 +498,91 @@ TEST_F(lock_table_convert, conversion_answered_after_a_hand_over_takes_nothing_a
 
     EXPECT_TRUE(requests_nothing());
     let_go(who.second);
+}
+
+TEST_F(lock_table_convert, a_lease_that_is_gone_is_over_at_once_and_the_store_is_asked_why) {
+    const auto id = hold();
+    convert(id, claim_mode::shared);
+
+    answer(only<send_acquire>(), not_acquired(errc::lost));
+
+    EXPECT_EQ(only<set_validity>().valid_until, now);
+    EXPECT_EQ(said<finish_convert>(), 0U);
+    const auto why = only<send_renew>();
+    EXPECT_EQ(why.requests.at(0).ttl, lease_terms().shortest_ttl);
+    answer(why, gone({errc::revoked, "by somebody"}));
+    EXPECT_EQ(only<finish_convert>().error.code, errc::revoked);
+    EXPECT_EQ(only<tell_loss>().why.code, errc::revoked);
+    release(id);
+    confirm_releases();
+}
+
+TEST_F(lock_table_convert, the_reason_may_come_with_a_renewal_that_was_under_way) {
+    const auto id = hold();
+    convert(id, claim_mode::shared);
+    const auto down = only<send_acquire>();
+    holds_may_have_changed();
+    const auto renewal = only<send_renew>();
+    answer(down, not_acquired(errc::lost));
+    const auto question = only<send_renew>();
+
+    answer(renewal, gone({errc::revoked, "by somebody"}));
+    answer(question, gone());
+
+    EXPECT_EQ(only<finish_convert>().error.code, errc::revoked);
+    EXPECT_EQ(only<tell_loss>().why.code, errc::revoked);
+    release(id);
+    confirm_releases();
+}
+
+TEST_F(lock_table_convert, a_lease_that_is_gone_is_lost_when_the_store_knows_no_reason) {
+    const auto id = hold();
+    convert(id, claim_mode::shared);
+    answer(only<send_acquire>(), not_acquired(errc::lost));
+
+    answer(only<send_renew>(), renewed());
+
+    EXPECT_EQ(only<finish_convert>().error.code, errc::lost);
+    EXPECT_EQ(only<tell_loss>().why.code, errc::lost);
+    release(id);
+    confirm_releases();
+}
+
+TEST_F(lock_table_convert, a_conversion_of_a_lease_that_was_revoked_meanwhile_says_so) {
+    const auto id = hold();
+    convert(id, claim_mode::shared);
+    const auto down = only<send_acquire>();
+    holds_may_have_changed();
+    answer(only<send_renew>(), gone({errc::revoked, "by somebody"}));
+
+    answer(down, not_acquired(errc::lost));
+
+    EXPECT_EQ(only<finish_convert>().error.code, errc::revoked);
+    convert(id, claim_mode::shared);
+    EXPECT_EQ(only<finish_convert>().error.code, errc::revoked);
+    release(id);
+    confirm_releases();
+}
+
+TEST_F(lock_table_convert, a_downgrade_takes_two_request_timeouts_at_most) {
+    const auto id = hold();
+    convert(id, claim_mode::shared);
+    const auto first = only<send_acquire>();
+    const auto timeout = first.deadline - now;
+    at(timeout - 1ms);
+    answer(first, not_acquired(errc::outcome_unknown));
+    const auto second = only<send_acquire>();
+    EXPECT_EQ(second.deadline - start, 2 * timeout - 1ms);
+    at(2 * timeout - 2ms);
+    answer(second, not_acquired(errc::outcome_unknown));
+    const auto third = only<send_acquire>();
+    EXPECT_EQ(third.deadline - start, 2 * timeout);
+    at(2 * timeout);
+
+    answer(third, not_acquired(errc::outcome_unknown));
+
+    EXPECT_FALSE(only<finish_convert>().error);
+    let_go(id);
 }
 
 }  // namespace

@@ -422,6 +422,7 @@ TEST_F(lock_table_holding, lease_in_doubt_is_not_handed_over) {
     EXPECT_EQ(said<finish_acquire>(), 0U);
     answer(question, gone({errc::revoked, "by alice"}));
     answer(back, nothing_to_release());
+    answer(only<send_renew>(), gone({errc::revoked, "by alice"}));
     EXPECT_EQ(only<finish_release>().outcome, release_outcome::already_lost);
     const auto next = only<send_acquire>();
     EXPECT_EQ(next.on_behalf_of, who.second);

@@ -26,6 +26,7 @@ TEST_F(lock_table_release, release_that_the_store_does_not_know_was_already_lost
     release(id);
 
     answer(only<send_release>(), nothing_to_release());
+    answer(only<send_renew>(), gone());
 
     EXPECT_EQ(only<finish_release>().outcome, release_outcome::already_lost);
 }
@@ -222,10 +223,12 @@ TEST_F(lock_table_release, caller_with_no_time_at_all_is_told_unknown_at_once) {
     const auto id = hold(on_terms(how, exclusive()));
 
     release(id);
-    at(0ms);
 
     EXPECT_EQ(only<finish_release>().outcome, release_outcome::unknown);
-    answer(only<send_release>(), released());
+    const auto back = only<send_release>();
+    EXPECT_EQ(back.on_behalf_of, 0U);
+    EXPECT_GT(back.deadline, script::at(1s)) << "nobody waits for it: it has its whole time";
+    answer(back, released());
 }
 
 TEST_F(lock_table_release, caller_is_told_once) {
@@ -290,6 +293,48 @@ TEST_F(lock_table_release, newcomer_waits_for_the_release_under_way) {
     answer(only<send_acquire>(), granted(8));
     EXPECT_EQ(all<finish_acquire>().back().id, newcomer);
     let_go(newcomer);
+}
+
+TEST_F(lock_table_release, the_store_is_asked_why_a_valid_lease_is_gone) {
+    const auto id = hold();
+    const auto next = acquire();
+    release(id);
+
+    answer(only<send_release>(), nothing_to_release());
+
+    EXPECT_EQ(said<finish_release>(), 0U);
+    answer(only<send_acquire>(), granted(9));
+    answer(only<send_renew>(), gone({errc::revoked, "by somebody"}));
+    const auto end = only<finish_release>();
+    EXPECT_EQ(end.id, id);
+    EXPECT_EQ(end.outcome, release_outcome::already_lost);
+    EXPECT_EQ(end.error.code, errc::revoked);
+    let_go(next);
+}
+
+TEST_F(lock_table_release, a_release_does_not_ask_for_the_reason_that_came_with_the_answer) {
+    const auto id = hold();
+    release(id);
+
+    auto answered = nothing_to_release();
+    answered.error = {errc::revoked, "by somebody"};
+    answer(only<send_release>(), answered);
+
+    EXPECT_EQ(said<send_renew>(), 0U);
+    EXPECT_EQ(only<finish_release>().error.code, errc::revoked);
+}
+
+TEST_F(lock_table_release, a_release_that_asks_for_a_reason_ends_at_shutdown) {
+    const auto id = hold();
+    release(id);
+    answer(only<send_release>(), nothing_to_release());
+    const auto why = only<send_renew>();
+
+    table.finish_release_calls(now);
+    at(1ms);
+
+    EXPECT_EQ(only<finish_release>().outcome, release_outcome::already_lost);
+    answer(why, gone());
 }
 
 }  // namespace

@@ -411,6 +411,19 @@ TEST_F(renewal_script, answer_to_what_was_sent_before_it_was_passed_on_counts_fo
     EXPECT_EQ(events[0].valid_until, at(10s + 29'500ms));
 }
 
+TEST_F(renewal_script, new_holder_is_told_of_a_jeopardy_that_the_last_one_knew_of) {
+    add(1);
+    (void)due(10s);
+    ASSERT_EQ(time(19'500ms).size(), 1U);
+
+    leases.pass_on(held.at(1), 2, std::make_shared<const terms>(lease_terms()));
+
+    const auto events = time(19'501ms);
+    ASSERT_EQ(events.size(), 1U);
+    EXPECT_EQ(events[0].type, kind::jeopardy);
+    EXPECT_EQ(events[0].id, 2U);
+}
+
 TEST_F(renewal_script, new_holder_is_warned_of_jeopardy_when_it_asked_to_be) {
     auto how = lease_terms();
     how.jeopardy = 5s;

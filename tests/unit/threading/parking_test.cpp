@@ -3,6 +3,9 @@
 #include <atomic>
 #include <future>
 
+#include <poll.h>
+#include <sys/resource.h>
+
 #include <gtest/gtest.h>
 
 namespace holdfast::threading {
@@ -87,6 +90,21 @@ TEST(parking, a_bell_that_rings_for_somebody_who_left_does_no_harm) {
     spot.unpark();
     EXPECT_FALSE(spot.park_at(-1, bell));
     EXPECT_TRUE(spot.unparked());
+}
+
+TEST(parking, a_bell_without_a_descriptor_does_not_let_its_thread_sleep_for_ever) {
+    ::rlimit descriptors{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &descriptors), 0);
+    auto none = descriptors;
+    none.rlim_cur = 0;
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+    const threading::bell deaf;
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &descriptors), 0);
+    ASSERT_FALSE(deaf);
+
+    deaf.ring();
+
+    EXPECT_EQ(deaf.sleep(-1, POLLIN, -1), 0);
 }
 
 }  // namespace

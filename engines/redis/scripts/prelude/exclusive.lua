@@ -18,8 +18,14 @@ end
 
 -- Grants a lock that nobody else has. What an earlier holder left behind goes.
 local function grant_alone(claim, lock, holds, counter, fields)
+    local left_over = redis.call('EXISTS', lock, holds) > 0
+    if left_over then
+        may_remove(holds)
+    end
     local first = take_tokens(counter, claim.count, claim.floor, claim.least)
-    redis.call('DEL', lock, holds)
+    if left_over then
+        redis.call('DEL', lock, holds)
+    end
     local text = hold_text(first, claim.count, claim.since)
     write_hold(lock, holds, claim.owner, claim.ttl, text, unpack(fields))
     return granted(first, claim.count)

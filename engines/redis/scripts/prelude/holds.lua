@@ -1,6 +1,9 @@
 -- What we know of a hold, in our own hash beside the lock, under the owner:
 --     <first token> <token count> <since>[ lingering][ <permits> <16 bytes for each permit>]
 
+-- An owner has a uuid.
+local owner_shape = '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d'
+
 local function wrong_kind(words)
     return redis.error_reply('WRONGKIND ' .. words)
 end
@@ -14,6 +17,28 @@ local function wrong_mode(mode)
         return wrong_kind('the name is not that of a lock: its hash has another mode')
     end
     return nil
+end
+
+-- Ends the script unless what is beside a lock, left over from earlier holders, may be removed.
+-- Somebody else's key, which may be very large, is left as it is. Of many fields only a few are looked
+-- at.
+local function may_remove(holds)
+    local kind = redis.call('TYPE', holds).ok
+    local fields, step = {'not an owner'}, 1
+    if kind == 'none' then
+        return
+    elseif kind == 'hash' and redis.call('HLEN', holds) > 32 then
+        fields, step = redis.call('HSCAN', holds, '0', 'COUNT', '8')[2], 2
+    elseif kind == 'hash' then
+        fields = redis.call('HKEYS', holds)
+    end
+    for index = 1, #fields, step do
+        local field = fields[index]
+        if field ~= 'limit' and not string.find(field, owner_shape) then
+            error('WRONGKIND the key ' .. holds .. ' beside the lock holds something else than its ' ..
+                'holders; remove it: DEL ' .. holds, 0)
+        end
+    end
 end
 
 local function granted(first, count)

@@ -4,8 +4,8 @@
 
 -- The queue of a fair lock: a list of owners, and for each the time until which it counts as alive.
 -- Beside it, ours alone, under the owner: what one of ours wants to be granted when it is its turn,
---     <ttl in ms> <token count> <alive until, by itself> <1: it listened when it last asked> <number of
---     the question> <token counter>
+--     <ttl in ms> <token count> <alive until, by itself> <1: it listened when it last asked; 2: it did
+--     not yet, when it first asked> <number of the question> <token counter>
 -- and since when another, whose turn it was, has not been heard to listen:
 --     deaf <since>
 -- A `line` is these three keys, queue, timeouts, requests; how to tell somebody in it, publish and
@@ -19,12 +19,24 @@ local at_a_time, times = 256, 4
 local moved_at_once = '64'
 -- What nobody clears away goes by itself. Others count on their places in the line for long.
 local line_kept_for = '86400000'
+-- One of ours gets in line, then subscribes, then asks again. One that has died in between is not
+-- waited for any longer. (One that cannot listen asks again all the same.)
+local subscribes_within = 500
 
 -- Takes one out of the line.
 local function strike_out(line, waiter)
     redis.call('LREM', line.queue, '1', waiter)
     redis.call('ZREM', line.timeouts, waiter)
     redis.call('HDEL', line.requests, waiter)
+end
+
+-- Removes what is left of a line. What is very large is somebody else's, or goes by itself: to remove
+-- it would keep the server busy.
+local function drop_if_small(key, length)
+    local size = redis.pcall(length, key)
+    if type(size) == 'number' and size <= at_a_time * times then
+        redis.call('DEL', key)
+    end
 end
 
 local function channel_of(line, waiter)
@@ -35,14 +47,14 @@ local function tell_waiter(line, waiter, message)
     tell(line.publish, channel_of(line, waiter), message)
 end
 
--- Until when a waiter counts as alive; and, of one of ours, whether it listened when it last asked. The
--- time in the sorted set is that of all before it and its own together: one of ours has its own beside
--- it, so that many that died together go together.
+-- Until when a waiter counts as alive; and, of one of ours, whether it listened when it last asked
+-- (`subscribes`: it may be about to). The time in the sorted set is that of all before it and its own
+-- together: one of ours has its own beside it, so that many that died together go together.
 local function alive_until(line, waiter)
     local note = redis.call('HGET', line.requests, waiter) or ''
-    local own, listened = string.match(note, '^%d+ %d+ (%d+) ([01]) ')
+    local own, listened = string.match(note, '^%d+ %d+ (%d+) ([012]) ')
     if own then
-        return tonumber(own), listened == '1', note
+        return tonumber(own), listened == '2' and 'subscribes' or listened == '1', note
     end
     return tonumber(redis.call('ZSCORE', line.timeouts, waiter) or 0), nil, note
 end
@@ -117,8 +129,14 @@ local function look_for_next(line, now, asker, passed)
         end
         local finish, listened, note = alive_until(line, waiter)
         local ours, listens = listened ~= nil, true
+        local called = finish
+        if listened == 'subscribes' then
+            called = math.min(finish, finish - line.patience + subscribes_within)
+            listened = called <= now
+        end
         if not ours and finish > now then
             finish, listens = called_until(line, waiter, finish, note, now)
+            called = finish
         end
         if finish <= now then
             strike_out(line, waiter)
@@ -133,7 +151,7 @@ local function look_for_next(line, now, asker, passed)
         elseif listened and not hears(line.publish, channel_of(line, waiter)) then
             passed[#passed + 1] = waiter
         else
-            found, found_until = waiter, finish
+            found, found_until = waiter, called > now and called or finish
             if ours or listens then
                 break
             end

@@ -6,14 +6,9 @@
 -- For one of ours that finds free what it asks for; `over` is the last turn that it knows to be over.
 -- Returns the refusal if it is the turn of the others; otherwise nothing, and what is known of them.
 local function turn_of_others(turn, over)
-    local state = redis.call('GET', turn)
-    local left = state and redis.call('PTTL', turn) - turn_kept_for or 0
-    if left > turn_lasts then
-        redis.call('DEL', turn)
-        return nil
-    end
-    if left > 0 and over ~= state then
-        return {0, left, tonumber(state)}
+    local state, left = turn_at(turn)
+    if tonumber(state) and left > turn_kept_for and over ~= state then
+        return {0, left - turn_kept_for, tonumber(state)}
     end
     return nil, state
 end
@@ -21,15 +16,21 @@ end
 -- One of ours was granted something that it found free. If nobody saw the others come, they may not be
 -- there.
 local function end_their_turn(turn, state, over)
-    if state and tonumber(state) then
-        redis.call('SET', turn, over == state and 'seen' or 'missed', 'PX', turn_kept_for)
+    if tonumber(state) then
+        local _, _, lasts = turn_state(turn)
+        if over == state then
+            set_turn(turn, 'seen', turn_kept_for, lasts)
+        else
+            turn_was_missed(turn, missed_by_known, lasts)
+        end
     end
 end
 
 -- One of ours finds taken what it asks for: if it was the turn of the others, they came.
 local function note_that_they_came(turn)
-    if tonumber(redis.call('GET', turn)) then
-        redis.pcall('SET', turn, 'seen', 'PX', turn_kept_for)
+    local state, _, lasts = turn_state(turn)
+    if tonumber(state) then
+        pcall(set_turn, turn, 'seen', turn_kept_for, lasts)
     end
 end
 
@@ -38,8 +39,12 @@ local function begin_their_turn(turn, number, publish, channel, listeners)
     local subscribers = publish == 'spublish' and 'SHARDNUMSUB' or 'NUMSUB'
     local count = redis.pcall('PUBSUB', subscribers, channel, listeners)
     local listen = not count.err and tonumber(count[2]) > tonumber(count[4])
-    if listen and redis.call('GET', turn) ~= 'missed' then
-        redis.call('SET', turn, number, 'PX', turn_kept_for + turn_lasts)
+    local state, _, lasts
+    if listen then
+        state, _, lasts = turn_state(turn)
+    end
+    if listen and state ~= 'missed' then
+        set_turn(turn, number, turn_kept_for + lasts, lasts)
     end
     return listen
 end

@@ -3,7 +3,7 @@
 -- What tells a lock's hash from somebody else's under the same name: its fields are owners, with a
 -- uuid, and their values are numbers. Values of other fields may be large, and are not read.
 local function is_owner(field)
-    return string.find(field, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d') ~= nil
+    return string.find(field, owner_shape) ~= nil
 end
 
 local function is_number(value)

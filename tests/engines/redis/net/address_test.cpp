@@ -125,6 +125,17 @@ TEST_F(address_parsing, the_environment_has_the_password_when_the_address_has_no
     EXPECT_EQ(parse_address("redis", "//:own@h").connection.login.user, "");
 }
 
+TEST_F(address_parsing, an_empty_variable_is_no_credential) {
+    ::setenv("HOLDFAST_REDIS_PASSWORD", "", 1);
+    EXPECT_NE(refusal("redis", "//h").find("HOLDFAST_REDIS_PASSWORD is set, but empty"),
+              std::string::npos);
+    EXPECT_EQ(parse_address("redis", "//:own@h").connection.login.password, "own");
+    ::setenv("HOLDFAST_REDIS_PASSWORD", "secret", 1);
+    ::setenv("HOLDFAST_REDIS_USER", "", 1);
+    EXPECT_NE(refusal("redis", "//h").find("HOLDFAST_REDIS_USER is set, but empty"), std::string::npos);
+    EXPECT_EQ(parse_address("redis", "//ann@h").connection.login.user, "ann");
+}
+
 TEST_F(address_parsing, a_password_file_gives_its_first_line) {
     const temporary_directory directory;
     std::ofstream{file_in(directory, "secret")} << "top secret\nsecond line\n";

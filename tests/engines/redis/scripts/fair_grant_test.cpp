@@ -269,6 +269,36 @@ TEST_F(fair_grants, one_that_was_never_heard_to_listen_keeps_its_turn) {
     EXPECT_TRUE(granted(wants_it(bob)));
 }
 
+/// It was killed after it had asked and before it listened.
+TEST_F(fair_grants, one_that_died_before_it_listened_is_not_waited_for_and_keeps_its_place) {
+    auto carols = listener(fair_channel(name, carol));
+    ASSERT_TRUE(granted(acquire(alice)));
+    ASSERT_TRUE(busy(wants_it(bob)));
+    ASSERT_TRUE(busy(wants_it(carol)));
+    const auto began = now();
+    release(alice);
+
+    EXPECT_LE(wants_it(carol).items.at(1).integer, 500) << "so carol asks again in time";
+    wait_until("carol to be let in", [&] { return wants_it(carol).items[0].integer == 1; });
+
+    EXPECT_GE(now() - began, 300);
+    EXPECT_LT(now() - began, 2'000);
+    EXPECT_EQ(in_line(), bob);
+}
+
+TEST_F(fair_grants, one_that_cannot_listen_and_has_asked_again_is_waited_for) {
+    auto carols = listener(fair_channel(name, carol));
+    ASSERT_TRUE(granted(acquire(alice)));
+    ASSERT_TRUE(busy(wants_it(bob)));
+    ASSERT_TRUE(busy(wants_it(bob)));
+    ASSERT_TRUE(busy(wants_it(carol)));
+    const auto began = now();
+    release(alice);
+    wait_until("some time to pass", [&] { return now() - began > 700; });
+    EXPECT_TRUE(busy(wants_it(carol)));
+    EXPECT_TRUE(granted(wants_it(bob)));
+}
+
 TEST_F(fair_grants, those_of_ours_that_stopped_together_go_together) {
     ASSERT_TRUE(granted(acquire(alice)));
     for (int which = 1; which <= 20; ++which) {

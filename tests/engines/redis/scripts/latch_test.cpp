@@ -17,10 +17,10 @@ protected:
     bool known() { return answer_to("read", 0, "reader").items.at(2).integer == 1; }
     redis_reply answer_to(const std::string& what, std::int64_t count, const std::string& request,
                           std::int64_t lifetime = 0, std::int64_t remember = 10'000) {
-        return run(
-            scripts::latch(),
-            {name, channel, latch_request_key(name, request), latch_mark(name), holds_key(name)},
-            {what, text_of(count), text_of(lifetime), "publish", text_of(remember), text_of(long_ttl)});
+        return run(scripts::latch(),
+                   {name, channel, latch_request_key(name, request), latch_mark(name), holds_key(name)},
+                   {what, text_of(count), text_of(lifetime), "publish", text_of(remember),
+                    text_of(long_ttl), line_});
     }
     /// One permit of three.
     redis_reply take_permit(const std::string& owner) {
@@ -31,6 +31,13 @@ protected:
                     std::string(16, owner[0]), "0"});
     }
     numbers read() { return call("read", 0, "reader"); }
+    /// Openings and line.
+    numbers life() {
+        const auto all = numbers_in(answer_to("read", 0, "reader"));
+        return {all.at(3), all.at(4)};
+    }
+
+    std::string line_ = "7001";
 };
 
 TEST_F(latch_scripts, one_that_is_not_there_counts_zero) {
@@ -112,6 +119,23 @@ TEST_F(latch_scripts, one_that_the_server_lost_or_that_ended_is_not_known) {
         wait_until_gone(name);
         EXPECT_FALSE(known());
     }
+}
+
+TEST_F(latch_scripts, one_that_opened_and_is_set_again_goes_on_in_its_line) {
+    call("set", 1, "r1", long_ttl);
+    EXPECT_EQ(life(), (numbers{0, 7001}));
+    call("count_down", 1, "r2");
+    line_ = "9007199254740991";
+    call("set", 2, "r3", long_ttl);
+    EXPECT_EQ(life(), (numbers{1, 7001}));
+    call("count_down", 1, "r4");
+    EXPECT_EQ(life(), (numbers{1, 7001}));
+    redis({"DEL", name});  // as Java does when it counts to zero
+    call("set", 1, "r5", long_ttl);
+    EXPECT_EQ(life(), (numbers{2, 7001}));
+    redis({"FLUSHALL"});
+    call("set", 1, "r6", long_ttl);
+    EXPECT_EQ(life(), (numbers{0, 9007199254740991}));
 }
 
 TEST_F(latch_scripts, one_that_java_set_is_not_known_whatever_is_left_of_an_earlier_one) {

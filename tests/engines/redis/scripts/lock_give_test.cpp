@@ -425,5 +425,30 @@ TEST_F(lock_gifts, a_wish_that_makes_no_sense_is_dropped) {
     EXPECT_EQ(number({"EXISTS", name, holds, wishes}), 0);
 }
 
+TEST_F(lock_gifts, a_list_longer_than_ours_ever_is_belongs_to_somebody_else_and_stays_as_it_is) {
+    redis({"EVAL", "for i = 1, 257 do redis.call('RPUSH', KEYS[1], i) end", "1", wishes});
+    const auto before = text({"DUMP", wishes});
+    auto everybody = listener_of_ours(name);
+    auto bobs = grants_of(bob);
+    ASSERT_TRUE(granted(acquire(alice)));
+    ASSERT_TRUE(busy(wish(bob)));
+    EXPECT_EQ(release(alice), (numbers{1, 1}));
+    expect_free_for_all(everybody);
+    EXPECT_TRUE(granted(wish(bob)));
+    EXPECT_EQ(release(carol), gone);
+    EXPECT_EQ(text({"DUMP", wishes}), before);
+    EXPECT_EQ(number({"PTTL", wishes}), -1);
+}
+
+TEST_F(lock_gifts, a_full_list_of_wishes_is_ours) {
+    redis({"EVAL", "for i = 1, 256 do redis.call('RPUSH', KEYS[1], 'dead') end", "1", wishes});
+    ASSERT_TRUE(granted(acquire(alice)));
+    auto bobs = grants_of(bob);
+    ASSERT_TRUE(busy(wish(bob)));
+    EXPECT_EQ(number({"LLEN", wishes}), 256);
+    EXPECT_EQ(release(alice), released);
+    EXPECT_EQ(message(bobs), granted_text(bob, last_token()));
+}
+
 }  // namespace
 }  // namespace holdfast::engines::redis

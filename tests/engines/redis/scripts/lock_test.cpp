@@ -280,5 +280,28 @@ TEST_F(lock_scripts, a_lock_with_the_fields_of_both_is_still_a_lock) {
     EXPECT_TRUE(acquire(alice).is_error());
 }
 
+/// Holders leave their record behind when a server is restarted in the middle, or somebody deletes the
+/// lock. What else is there is somebody else's.
+TEST_F(lock_scripts, what_is_beside_a_free_lock_is_removed_only_if_it_is_ours) {
+    for (const words& command :
+         {words{"SET", holds, "precious"}, words{"HSET", holds, "precious", "x"},
+          words{"HSET", holds, alice, "1 1 1", "precious", "x"}, words{"RPUSH", holds, "precious"}}) {
+        SetUp();
+        redis(command);
+        const auto before = contents();
+        const auto refused = acquire(alice);
+        EXPECT_TRUE(refused.is_error());
+        EXPECT_NE(refused.text.find("WRONGKIND the key " + holds), std::string::npos) << refused.text;
+        EXPECT_NE(refused.text.find("; remove it: DEL " + holds), std::string::npos) << refused.text;
+        EXPECT_EQ(contents(), before);
+    }
+    SetUp();
+    for (int reader = 0; reader < 40; ++reader) {
+        redis({"HSET", holds, alice + text_of(reader), "1 1 1"});
+    }
+    EXPECT_TRUE(granted(acquire(bob)));
+    EXPECT_EQ(text({"HKEYS", holds}), bob);
+}
+
 }  // namespace
 }  // namespace holdfast::engines::redis

@@ -20,7 +20,20 @@ protected:
         redis({"DEL", name});
         redis({"PUBLISH", lock_channel(name), "0"});
     }
-    [[nodiscard]] std::string whose_turn() { return text({"GET", lock_turn(name)}); }
+    /// Without the length of a turn that is longer than usual.
+    [[nodiscard]] std::string whose_turn() {
+        const auto state = text({"GET", lock_turn(name)});
+        return state.substr(0, state.find(' '));
+    }
+    /// For how long there is no other turn, by the length that the next one has.
+    [[nodiscard]] std::int64_t pause() { return number({"PTTL", lock_turn(name)}) - 60'000; }
+    /// How long the turn that has just begun lasts.
+    [[nodiscard]] std::int64_t left_of_turn() { return numbers_in(acquire(alice)).at(1); }
+    void end_pause() { redis({"PEXPIRE", lock_turn(name), "60000"}); }
+    void let_it_pass() {
+        wait_until("the end of a turn", [&] { return wish(bob).items[0].integer == 1; });
+        release(bob);
+    }
 };
 
 TEST_F(lock_turns, a_release_is_the_turn_of_a_java_program_that_waits) {
@@ -82,7 +95,7 @@ TEST_F(lock_turns, it_is_over_when_nobody_comes_and_there_is_no_other_for_a_whil
     release(alice);
     wait_until("the end of a turn", [&] { return wish(bob).items[0].integer == 1; });
     EXPECT_EQ(whose_turn(), "missed");
-    EXPECT_GT(number({"PTTL", lock_turn(name)}), 2000) << "nobody was ever seen to come";
+    EXPECT_GT(pause(), 2000) << "nobody was ever seen to come";
     release(bob);
     EXPECT_TRUE(granted(acquire(carol)));
     EXPECT_EQ(whose_turn(), "missed");
@@ -106,7 +119,7 @@ TEST_F(lock_turns, a_java_program_that_came_before_has_another_turn_soon_after_o
     EXPECT_EQ(numbers_in(acquire(alice)).at(2), 3);
     wait_until("the end of a turn", [&] { return wish(bob).items[0].integer == 1; });
     EXPECT_EQ(whose_turn(), "missed");
-    EXPECT_LE(number({"PTTL", lock_turn(name)}), 1000);
+    EXPECT_LE(pause(), 1000);
 }
 
 TEST_F(lock_turns, a_java_program_that_missed_its_turn_and_has_the_lock_is_there) {
@@ -119,6 +132,43 @@ TEST_F(lock_turns, a_java_program_that_missed_its_turn_and_has_the_lock_is_there
     java_takes_it();
     EXPECT_TRUE(busy(acquire(carol)));
     EXPECT_EQ(whose_turn(), "seen");
+}
+
+/// A Java program may be far away, or slow.
+TEST_F(lock_turns, a_turn_that_was_missed_makes_the_next_one_longer_up_to_two_seconds) {
+    auto javas = java_waits();
+    ASSERT_TRUE(granted(acquire(alice)));
+    release(alice);
+    std::int64_t length = 200;
+    for (const auto next : {400, 800, 1600, 2000, 2000}) {
+        let_it_pass();
+        EXPECT_LE(pause(), 40 * length);
+        EXPECT_GT(pause(), 20 * length) << "one who never comes costs no more than before";
+        end_pause();
+        ASSERT_TRUE(granted(acquire(alice)));
+        release(alice);
+        EXPECT_GT(left_of_turn(), length * 9 / 10);
+        EXPECT_LE(left_of_turn(), next);
+        length = next;
+    }
+}
+
+TEST_F(lock_turns, a_turn_that_was_used_keeps_its_length) {
+    auto javas = java_waits();
+    ASSERT_TRUE(granted(acquire(alice)));
+    release(alice);
+    let_it_pass();
+    end_pause();
+    for (int round = 0; round < 3; ++round) {
+        ASSERT_TRUE(granted(wish(bob)));
+        release(bob);
+        EXPECT_GT(left_of_turn(), 200);
+        EXPECT_LE(left_of_turn(), 400);
+        java_takes_it();
+        EXPECT_TRUE(busy(acquire(carol)));
+        EXPECT_EQ(whose_turn(), "seen");
+        java_releases_it();
+    }
 }
 
 TEST_F(lock_turns, there_is_none_where_only_ours_listen) {

@@ -246,14 +246,15 @@ TEST_F(scripts_without_memory, a_revocation_works) {
 
 TEST_F(scripts_without_memory, the_last_count_down_of_a_latch_works) {
     const words keys{name, latch_channel(name), "request", latch_mark(name), holds};
-    ASSERT_EQ(numbers_in(run(scripts::latch(), keys, {"set", "2", "0", "publish", "0", "1000"})),
-              (numbers{2, 1, 1}));
+    ASSERT_EQ(numbers_in(run(scripts::latch(), keys, {"set", "2", "0", "publish", "0", "1000", "7"})),
+              (numbers{2, 1, 1, 0, 7}));
     run_out_of_memory();
-    expect_refused(run(scripts::latch(), keys, {"count_down", "1", "0", "publish", "1000", "1000"}));
+    expect_refused(
+        run(scripts::latch(), keys, {"count_down", "1", "0", "publish", "1000", "1000", "7"}));
     EXPECT_EQ(text({"GET", name}), "2");
-    EXPECT_EQ(
-        numbers_in(run(scripts::latch(), keys, {"count_down", "2", "0", "publish", "1000", "1000"})),
-        (numbers{0, 1, 1}));
+    EXPECT_EQ(numbers_in(run(scripts::latch(), keys,
+                             {"count_down", "2", "0", "publish", "1000", "1000", "7"})),
+              (numbers{0, 1, 1, 1, 7}));
 }
 
 }  // namespace

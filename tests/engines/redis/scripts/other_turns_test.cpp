@@ -11,7 +11,11 @@ protected:
         const auto all = numbers_in(reply);
         return all.size() == 3 && all[0] == 0 ? numbers{all[1], all[2]} : numbers{};
     }
-    [[nodiscard]] std::string state(const std::string& name) { return text({"GET", lock_turn(name)}); }
+    /// Without the length of a turn that is longer than usual.
+    [[nodiscard]] std::string state(const std::string& name) {
+        const auto all = text({"GET", lock_turn(name)});
+        return all.substr(0, all.find(' '));
+    }
     /// As if the time of the turn had passed, and nobody had come.
     void let_it_pass(const std::string& name) { redis({"PEXPIRE", lock_turn(name), "1000"}); }
 

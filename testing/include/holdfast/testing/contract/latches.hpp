@@ -149,6 +149,38 @@ TYPED_TEST_P(latch_contract, a_latch_that_opened_is_known_and_one_that_ended_is_
     EXPECT_TRUE(bob.read_latch(opened).known) << "for two minutes";
 }
 
+TYPED_TEST_P(latch_contract, one_that_is_set_again_after_it_opened_goes_on_in_its_line) {
+    const auto name = this->unique("gate");
+    auto alice = this->join("alice");
+    auto bob = this->join("bob");
+    if (!this->offers_latches(alice)) {
+        return;
+    }
+    const auto first = alice.set_latch(name, 2).life;
+    EXPECT_NE(first.line, 0U);
+    EXPECT_EQ(bob.count_down(name).life, first);
+    EXPECT_EQ(bob.read_latch(name).life, first);
+    bob.count_down(name);
+    const auto second = alice.set_latch(name, 1).life;
+    EXPECT_EQ(second.line, first.line);
+    EXPECT_EQ(second.openings, first.openings + 1);
+    EXPECT_EQ(bob.read_latch(name).life, second);
+}
+
+TYPED_TEST_P(latch_contract, one_that_is_set_again_after_it_ended_begins_another_line) {
+    const auto name = this->unique("gate");
+    auto alice = this->join("alice");
+    auto bob = this->join("bob");
+    if (!this->offers_latches(alice)) {
+        return;
+    }
+    const auto first = alice.set_latch(name, 2, this->short_ttl).life;
+    ASSERT_TRUE(eventually([&] { return bob.read_latch(name).count == 0; }));
+    const auto second = bob.set_latch(name, 2).life;
+    EXPECT_NE(second.line, first.line);
+    EXPECT_EQ(alice.read_latch(name).life, second);
+}
+
 TYPED_TEST_P(latch_contract, two_latches_do_not_interfere) {
     const auto first = this->unique("first");
     const auto second = this->unique("second");
@@ -170,6 +202,8 @@ REGISTER_TYPED_TEST_SUITE_P(latch_contract,  //
                             the_last_count_down_sent_again_is_harmless,
                             an_abandoned_latch_disappears_and_not_before_its_lifetime,
                             a_latch_that_opened_is_known_and_one_that_ended_is_not,
+                            one_that_is_set_again_after_it_opened_goes_on_in_its_line,
+                            one_that_is_set_again_after_it_ended_begins_another_line,
                             two_latches_do_not_interfere);
 
 }  // namespace holdfast::testing

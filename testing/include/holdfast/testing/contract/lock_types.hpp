@@ -299,6 +299,65 @@ TYPED_TEST_P(lock_type_contract, a_latch_holds_waiters_of_all_clients_until_it_o
     EXPECT_TRUE(first_latch.try_wait());
 }
 
+/// The revocation is known to the store before the holder's next call, which may come before the news.
+TYPED_TEST_P(lock_type_contract, a_revoked_holder_is_told_so_and_why_by_its_next_call) {
+    client first{this->address()};
+    if (!this->offers_operators(first)) {
+        return;
+    }
+    client second{this->address()};
+    const auto revoke = [&](const lease& held) {
+        EXPECT_TRUE(second.revoke(held.name(), held.owner(), held.token(), "maintenance"));
+    };
+    const auto expect_told = [](const lease& held, const char* by) {
+        EXPECT_EQ(held.loss_reason(), errc::revoked) << by;
+        EXPECT_NE(held.loss_detail().find("maintenance"), std::string::npos)
+            << by << ": " << held.loss_detail();
+    };
+    for (int round = 0; round < 10; ++round) {
+        mutex plain{first, this->unique("plain")};
+        auto released = plain.acquire();
+        revoke(released);
+        EXPECT_EQ(released.release(), release_outcome::already_lost);
+        expect_told(released, "release");
+
+        if (!first.promises().shared) {
+            continue;
+        }
+        shared_mutex lock{first, this->unique("shared")};
+        auto writer = lock.acquire();
+        revoke(writer);
+        EXPECT_EQ(this->thrown_by([&] { static_cast<void>(writer.downgrade()); }), errc::revoked);
+        expect_told(writer, "downgrade");
+        writer.release();
+
+        auto reader = lock.acquire_shared();
+        revoke(reader);
+        EXPECT_EQ(this->thrown_by([&] { static_cast<void>(reader.try_upgrade()); }), errc::revoked);
+        expect_told(reader, "try_upgrade");
+    }
+}
+
+TYPED_TEST_P(lock_type_contract, a_wait_for_a_latch_ends_when_it_opens_though_it_is_set_again_at_once) {
+    const auto name = this->unique("gate");
+    client first{this->address()};
+    client second{this->address()};
+    if (!first.promises().latches) {
+        return;
+    }
+    holdfast::latch first_latch{first, name};
+    holdfast::latch second_latch{second, name};
+    for (int round = 0; round < 10; ++round) {
+        ASSERT_TRUE(first_latch.try_set(2));
+        auto waiting = std::async(std::launch::async, [&] { second_latch.arrive_and_wait(); });
+        ASSERT_TRUE(eventually([&] { return first_latch.count() == 1; }));
+        first_latch.count_down();
+        ASSERT_TRUE(first_latch.try_set(1));
+        EXPECT_EQ(waiting.wait_for(patience), std::future_status::ready) << "in round " << round;
+        first_latch.count_down();
+    }
+}
+
 REGISTER_TYPED_TEST_SUITE_P(
     lock_type_contract,  //
     the_standards_lock_guards_work, two_mutexes_are_locked_together_without_deadlock,
@@ -308,6 +367,8 @@ REGISTER_TYPED_TEST_SUITE_P(
     after_a_lost_answer_to_a_change_of_modes_a_release_frees_the_lock,
     a_waiting_writer_is_woken_by_the_last_reader, eight_threads_never_hold_more_permits_than_the_limit,
     a_semaphore_with_another_limit_is_refused_while_permits_are_out,
-    more_permits_than_the_limit_are_refused, a_latch_holds_waiters_of_all_clients_until_it_opens);
+    more_permits_than_the_limit_are_refused, a_latch_holds_waiters_of_all_clients_until_it_opens,
+    a_revoked_holder_is_told_so_and_why_by_its_next_call,
+    a_wait_for_a_latch_ends_when_it_opens_though_it_is_set_again_at_once);
 
 }  // namespace holdfast::testing

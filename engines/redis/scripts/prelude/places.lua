@@ -1,0 +1,2 @@
+-- So many places a plain lock has for requests, those of the others included.
+local most_requests = 256
