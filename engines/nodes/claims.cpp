@@ -501,6 +501,21 @@ void claim_table::on_changed(watch_id id, clock::time_point now) {
     }
 }
 
+/// The claim looks for itself, after a pause, and watches again then.
+void claim_table::on_watch_failed(watch_id id, clock::time_point now) {
+    const auto watch = watches_.find(id);
+    if (watch == watches_.end()) {
+        return;
+    }
+    auto& claim = claims_.at(watch->second);
+    watches_.erase(watch);
+    claim.watch = 0;
+    if (claim.current == state::in_line && claim.request == 0) {
+        claim.changed = true;
+        wake(claim, std::min(claim.expires, now + settings_.longest_pause));
+    }
+}
+
 void claim_table::on_node_removed(const std::string& name, const std::string& id,
                                   clock::time_point now) {
     for (const auto each : claims_of(name)) {

@@ -71,7 +71,7 @@ struct claim {
     clock::duration pause{};
     watch_id watch{};
     std::vector<queue_node> blockers;
-    /// The watch spoke while the queue was being read.
+    /// The watch spoke while the queue was being read, or could not be started.
     bool changed{};
     clock::time_point read_at;
     /// What the caller is told when all that is to be removed is gone.
@@ -109,6 +109,7 @@ public:
     void on_read(request_id id, const queue_reply& reply, clock::time_point now);
     void on_removed(request_id id, const remove_reply& reply, clock::time_point now);
     void on_changed(watch_id id, clock::time_point now);
+    void on_watch_failed(watch_id id, clock::time_point now);
     void on_node_removed(const std::string& name, const std::string& id, clock::time_point now);
     /// The session was confirmed, or has this trouble.
     void on_session(session_key key, const failure& trouble, clock::time_point now);

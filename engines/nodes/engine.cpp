@@ -4,6 +4,7 @@
 #include <common/quiet_thread.hpp>
 #include <common/validate.hpp>
 #include <condition_variable>
+#include <exception>
 #include <holdfast/ordered_nodes.hpp>
 #include <map>
 #include <memory>
@@ -249,48 +250,63 @@ private:
         }
     }
 
+    /// A store that throws has not answered, and may have done what it was asked. The recipe takes the
+    /// first answer: also if the store has answered before it threw, or does so later.
+    template <class Reply, class Send>
+    void ask(request_id id, actions (recipe::*answered)(request_id, const Reply&, clock::time_point),
+             const Send& send) {
+        const auto done = [this, id, answered](const Reply& reply) {
+            run([&](auto now) { return (recipe_.*answered)(id, reply, now); });
+        };
+        try {
+            send(done);
+        } catch (const std::exception& wrong) {
+            done({.error = {errc::outcome_unknown, wrong.what()}});
+        }
+    }
     void perform(send_open& one, caller from) {
-        store_->open_session(one.ttl, {one.deadline, from}, [this, id = one.id](session_reply reply) {
-            run([&](auto now) { return recipe_.on_session(id, reply, now); });
+        ask(one.id, &recipe::on_session, [&](const auto& done) {
+            store_->open_session(one.ttl, {one.deadline, from}, done);
         });
     }
     void perform(send_keep_alive& one, caller from) {
-        store_->keep_alive(one.session, {one.deadline, from}, [this, id = one.id](session_reply reply) {
-            run([&](auto now) { return recipe_.on_session(id, reply, now); });
+        ask(one.id, &recipe::on_session, [&](const auto& done) {
+            store_->keep_alive(one.session, {one.deadline, from}, done);
         });
     }
     void perform(send_close& one, caller from) {
-        store_->close_session(one.session, {one.deadline, from},
-                              [this, id = one.id](remove_reply reply) {
-                                  run([&](auto now) { return recipe_.on_closed(id, reply, now); });
-                              });
+        ask(one.id, &recipe::on_closed, [&](const auto& done) {
+            store_->close_session(one.session, {one.deadline, from}, done);
+        });
     }
     void perform(send_create& one, caller from) {
-        store_->create(std::move(one.request), {one.deadline, from},
-                       [this, id = one.id](create_reply reply) {
-                           run([&](auto now) { return recipe_.on_created(id, reply, now); });
-                       });
+        ask(one.id, &recipe::on_created, [&](const auto& done) {
+            store_->create(std::move(one.request), {one.deadline, from}, done);
+        });
     }
     void perform(send_read& one, caller from) {
-        store_->read(std::move(one.name), std::move(one.label), {one.deadline, from},
-                     [this, id = one.id](queue_reply reply) {
-                         run([&](auto now) { return recipe_.on_read(id, reply, now); });
-                     });
+        ask(one.id, &recipe::on_read, [&](const auto& done) {
+            store_->read(std::move(one.name), std::move(one.label), {one.deadline, from}, done);
+        });
     }
     void perform(send_remove& one, caller from) {
-        store_->remove(std::move(one.name), std::move(one.node), {one.deadline, from},
-                       [this, id = one.id](remove_reply reply) {
-                           run([&](auto now) { return recipe_.on_removed(id, reply, now); });
-                       });
+        ask(one.id, &recipe::on_removed, [&](const auto& done) {
+            store_->remove(std::move(one.name), std::move(one.node), {one.deadline, from}, done);
+        });
     }
 
     /// Another thread may stop the watch before it is in place.
     void perform(start_watch& one, caller) {
-        auto watch = store_->watch(std::move(one.name), std::move(one.nodes), [this, id = one.id] {
-            run([&](auto now) { return recipe_.on_changed(id, now); });
-        });
+        std::unique_ptr<subscription> watch;
+        try {
+            watch = store_->watch(std::move(one.name), std::move(one.nodes), [this, id = one.id] {
+                run([&](auto now) { return recipe_.on_changed(id, now); });
+            });
+        } catch (const std::exception&) {
+            run([&](auto now) { return recipe_.on_watch_failed(one.id, now); });
+        }
         const std::lock_guard lock{mutex_};
-        if (stopped_watches_.erase(one.id) == 0) {
+        if (stopped_watches_.erase(one.id) == 0 && watch) {
             store_watches_.emplace(one.id, std::move(watch));
         }
     }

@@ -26,6 +26,15 @@ bool name_news::on_changed(watch_id id) {
     return true;
 }
 
+void name_news::on_watch_failed(watch_id id) {
+    if (const auto watch = watches_.find(id); watch != watches_.end()) {
+        auto& entry = entries_.at(watch->second);
+        entry.watch = 0;
+        entry.hears = false;
+        watches_.erase(watch);
+    }
+}
+
 bool name_news::hears(const std::string& name) const {
     const auto found = entries_.find(name);
     return found != entries_.end() && found->second.hears;

@@ -24,6 +24,8 @@ public:
     void mute(const std::string& name, bool more);
     /// False if this watch is not on a name.
     [[nodiscard]] bool on_changed(watch_id id);
+    /// The name has no news until somebody else begins or ceases to watch it, which starts a new watch.
+    void on_watch_failed(watch_id id);
     /// Whether those who watch the name hear news of it.
     [[nodiscard]] bool hears(const std::string& name) const;
     void end();

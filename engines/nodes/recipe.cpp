@@ -67,6 +67,13 @@ actions recipe::on_changed(watch_id id, clock::time_point now) {
     });
 }
 
+actions recipe::on_watch_failed(watch_id id, clock::time_point now) {
+    return after(now, [&] {
+        news_.on_watch_failed(id);
+        claims_.on_watch_failed(id, now);
+    });
+}
+
 actions recipe::on_session_ended(session_id session, clock::time_point now) {
     return after(now, [&] { claims_.end_session(sessions_.find_open(session), true, now); });
 }

@@ -47,6 +47,8 @@ public:
     [[nodiscard]] actions on_read(request_id id, const queue_reply& reply, clock::time_point now);
     [[nodiscard]] actions on_removed(request_id id, const remove_reply& reply, clock::time_point now);
     [[nodiscard]] actions on_changed(watch_id id, clock::time_point now);
+    /// There is no such watch: it could not be started.
+    [[nodiscard]] actions on_watch_failed(watch_id id, clock::time_point now);
     [[nodiscard]] actions on_session_ended(session_id session, clock::time_point now);
     [[nodiscard]] actions on_node_removed(const std::string& name, const std::string& id,
                                           clock::time_point now);

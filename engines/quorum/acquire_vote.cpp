@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <exception>
 #include <utility>
 
 namespace holdfast::engines::quorums {
@@ -219,7 +220,14 @@ void acquire_vote::ask(std::size_t member, fencing_token floor) {
 
 void acquire_vote::answered(std::size_t member, const acquire_reply& reply) {
     const bool granted = reply.result == outcome::granted;
-    const auto instance = granted ? members_.instance(member, key_.first) : store_instance{};
+    store_instance instance;
+    try {
+        instance = granted ? members_.instance(member, key_.first) : store_instance{};
+    } catch (const std::exception& wrong) {
+        // A grant counts only if it is known which server gave it.
+        answered(member, {.error = {errc::outcome_unknown, wrong.what()}});
+        return;
+    }
     const auto claim = claim_at(member);
     bool orphaned = false;
     {

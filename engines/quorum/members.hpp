@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -70,15 +71,20 @@ public:
         return {std::min(limits.deadline, deadline), last ? limits.from : caller::must_not_block};
     }
 
-    /// Calls a member, unless they are leaving. False: it was not called.
+    /// Calls a member, unless they are leaving. False: it was not called. Throws what the member
+    /// throws.
     template <class Call>
     bool use(std::size_t member, const Call& call_member);
     /// Sends a request to the member, as an engine or to its `operators_view`. The answer shows whether
-    /// the member is suspect. `answered` runs once: if the members are leaving, with `shut_down`, or
-    /// with no replies of a batch.
+    /// the member is suspect. `answered` runs once: with `shut_down` if the members are leaving, and
+    /// with `outcome_unknown` if the member throws before it has answered.
     template <class Role, class Request, class Reply, class Answered>
     void ask(std::size_t member, void (Role::*send)(Request, call, completion<Reply>),
              const std::type_identity_t<Request>& request, const call& limits, Answered answered) {
+        Reply blank;
+        if constexpr (std::is_same_v<Request, std::vector<renew_request>>) {
+            blank.resize(request.size());
+        }
         ask<Reply>(
             member,
             [&](engine& store, completion<Reply> done) {
@@ -88,11 +94,11 @@ public:
                     (store.offers().operators->*send)(request, limits, std::move(done));
                 }
             },
-            std::move(answered));
+            std::move(answered), std::move(blank));
     }
-    /// The same with `send(store, completion)`.
+    /// The same with `send(store, completion)`. `blank` is a reply with room for an error.
     template <class Reply, class Send, class Answered>
-    void ask(std::size_t member, const Send& send, Answered answered);
+    void ask(std::size_t member, const Send& send, Answered answered, Reply blank = {});
     void attach(const client_callbacks& callbacks);
     [[nodiscard]] std::unique_ptr<subscription> watch(const std::string& name, lock_kind kind,
                                                       std::function<void()> hint);
@@ -102,6 +108,18 @@ public:
     class own_reading;
 
 private:
+    class visit;
+
+    template <class Reply>
+    static void set_error(Reply& reply, const failure& error) {
+        if constexpr (requires { reply.error; }) {
+            reply.error = error;
+        } else {
+            for (auto& each : reply) {
+                set_error(each, error);
+            }
+        }
+    }
     template <class Reply>
     void note_answer(std::size_t member, const Reply& reply) noexcept {
         if constexpr (requires { reply.error; }) {
@@ -157,37 +175,66 @@ private:
     std::optional<gathering> gathered_;
 };
 
+/// While it exists, the members stay, unless they were leaving before.
+class member_set::visit {
+public:
+    explicit visit(member_set& members) : members_{members} {
+        const std::lock_guard lock{members_.leaving_guard_};
+        welcome_ = !members_.leaving_;
+        members_.uses_ += welcome_ ? 1 : 0;
+    }
+    visit(const visit&) = delete;
+    visit& operator=(const visit&) = delete;
+    ~visit() {
+        if (!welcome_) {
+            return;
+        }
+        const std::lock_guard lock{members_.leaving_guard_};
+        if (--members_.uses_ == 0 && members_.leaving_) {
+            members_.unused_.notify_all();
+        }
+    }
+    [[nodiscard]] bool welcome() const noexcept { return welcome_; }
+
+private:
+    member_set& members_;
+    bool welcome_{};
+};
+
 template <class Call>
 bool member_set::use(std::size_t member, const Call& call_member) {
-    {
-        const std::lock_guard lock{leaving_guard_};
-        if (leaving_) {
-            return false;
-        }
-        ++uses_;
+    const visit here{*this};
+    if (here.welcome()) {
+        call_member(*stores_[member]);
     }
-    call_member(*stores_[member]);
-    const std::lock_guard lock{leaving_guard_};
-    if (--uses_ == 0 && leaving_) {
-        unused_.notify_all();
-    }
-    return true;
+    return here.welcome();
 }
 
 template <class Reply, class Send, class Answered>
-void member_set::ask(std::size_t member, const Send& send, Answered answered) {
-    const bool called = use(member, [&](engine& store) {
-        send(store, [this, member, answered](Reply reply) {
+void member_set::ask(std::size_t member, const Send& send, Answered answered, Reply blank) {
+    struct question {
+        Answered answered;
+        std::atomic<bool> over{false};
+    };
+    const auto asked = std::make_shared<question>(std::move(answered));
+    const auto answer = [this, member, asked](Reply reply) {
+        // A member that throws may have kept the request. It must not vote twice.
+        if (!asked->over.exchange(true)) {
             note_answer(member, reply);
-            answered(std::move(reply));
-        });
+            asked->answered(std::move(reply));
+        }
+    };
+    const bool called = use(member, [&](engine& store) {
+        try {
+            send(store, answer);
+        } catch (const std::exception& wrong) {
+            set_error(blank, {errc::outcome_unknown, wrong.what()});
+            answer(std::move(blank));
+        }
     });
     if (!called) {
-        Reply reply;
-        if constexpr (requires { reply.error; }) {
-            reply.error = shut_down;
-        }
-        answered(std::move(reply));
+        set_error(blank, shut_down);
+        asked->answered(std::move(blank));
     }
 }
 

@@ -588,11 +588,12 @@ void redis_engine::listen_for_revocations() {
         return;
     }
     const std::lock_guard lock{guard_};
-    if (!listens_.exchange(true)) {
+    if (!listens_.load(std::memory_order_relaxed)) {
         const auto channel = client_channel(identity_.client.client_text());
         revocations_ = watches_->listen(
             {channel, slot_for(channel), channel_style::classic}, watches::beginning::told,
             [this](std::string_view) { callbacks_.holds_may_have_changed(); });
+        listens_.store(true, std::memory_order_release);  // not if that threw: the next request tries
     }
 }
 

@@ -21,16 +21,16 @@ std::unique_ptr<watches::listening> watches::listen(channel_place place, beginni
         const std::lock_guard lock{guard_};
         number = ++last_number_;
         if (!closed_) {
-            auto& known = channels_[place.channel];
-            const bool first = known.listeners.empty();
-            known.place = place;
-            listeners_.fetch_add(1);
-            known.listeners.emplace(number, ear{std::make_shared<listener>(std::move(callback)),
-                                                first_news == beginning::told});
-            if (first) {
+            if (!channels_.contains(place.channel)) {
                 // Under the lock, so that a subscription and the end of one cannot overtake each other.
+                // It may throw, so nothing is noted before: the next listener subscribes.
                 router_->subscribe(place);
             }
+            auto& known = channels_[place.channel];
+            known.place = place;
+            known.listeners.emplace(number, ear{std::make_shared<listener>(std::move(callback)),
+                                                first_news == beginning::told});
+            listeners_.fetch_add(1);
         }
     }
     return std::make_unique<listening>(weak_from_this(), std::move(place), number);

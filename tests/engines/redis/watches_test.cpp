@@ -3,6 +3,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -19,7 +20,12 @@ public:
     failure connect(clock::time_point) override { return {}; }
     void send(std::uint16_t, lane, connection::encode, call, connection::done) override {}
     std::vector<std::uint16_t> a_slot_of_each_master() override { return {}; }
-    void subscribe(const channel_place&) override {}
+    void subscribe(const channel_place&) override {
+        if (std::exchange(has_no_thread, false)) {
+            throw std::system_error{std::make_error_code(std::errc::resource_unavailable_try_again)};
+        }
+        ++subscriptions;
+    }
     void unsubscribe(const channel_place& where) override { active.erase(where.channel); }
     bool subscribed(const channel_place& where) const override {
         return active.contains(where.channel);
@@ -32,6 +38,9 @@ public:
     std::uint64_t commands_sent() const override { return 0; }
 
     std::set<std::string> active;
+    /// For the thread that listens, once.
+    bool has_no_thread{};
+    int subscriptions{};
     const std::string command{"publish"};
 };
 
@@ -84,6 +93,18 @@ TEST_F(redis_watches, everybody_is_told_when_notifications_flow_again) {
     begins_to_flow();
     EXPECT_EQ(told, 1);
     EXPECT_EQ(told_later, 1);
+}
+
+TEST_F(redis_watches,
+       a_subscription_that_failed_leaves_nothing_behind_and_is_made_by_the_next_listener) {
+    server.has_no_thread = true;
+    EXPECT_THROW(static_cast<void>(listen(watches::beginning::told, told)), std::system_error);
+    EXPECT_EQ(all->listeners(), 0U);
+    EXPECT_EQ(all->own_subscriptions(channel), 0U);
+    const auto listening = listen(watches::beginning::told, told);
+    EXPECT_EQ(server.subscriptions, 1);
+    begins_to_flow();
+    EXPECT_EQ(told, 1);
 }
 
 }  // namespace
