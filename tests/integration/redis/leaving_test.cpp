@@ -131,7 +131,7 @@ TEST_F(redis_leaving, a_request_ends_in_time_while_the_server_hangs_whatever_els
                 if (one.make) {
                     one.make(*one.store);
                 } else if (one.at_most == 2) {
-                    static_cast<void>(one.held->downgrade());
+                    *one.held = one.held->downgrade();  // its release would wait, too
                 } else {
                     static_cast<void>(one.held->try_upgrade());
                 }
