@@ -49,11 +49,14 @@ void check_kind(database& store, const std::string& path) {
     }
     const std::int64_t version = store.read_number("PRAGMA user_version");
     if (version != schema_version) {
+        const bool older = version < schema_version;
         throw database_error{
-            {errc::bad_configuration, path + " was made by a newer holdfast (its format is " +
-                                          std::to_string(version) + ", ours is " +
-                                          std::to_string(schema_version) +
-                                          "); update this program, or name another directory"}};
+            {errc::bad_configuration,
+             path + (older ? " was made by an older" : " was made by a newer") +
+                 " holdfast (its format is " + std::to_string(version) + ", ours is " +
+                 std::to_string(schema_version) + "); " +
+                 (older ? "stop every program that uses it and delete it" : "update this program") +
+                 ", or name another directory"}};
     }
 }
 

@@ -947,6 +947,15 @@ const std::map<std::string, production>& productions() {
                             nullptr, nullptr, nullptr);
              return on.said({"run", "job", "--no-wait", "--", "true"});
          }},
+        {"was made by an older holdfast (its format is …); stop every program that uses it and delete "
+         "it, "
+         "or name another directory",
+         [](stage& on) {
+             on.use_local_store();
+             ::sqlite3_exec(open_database(on.local_file("locks.db")).get(), "PRAGMA user_version = 1",
+                            nullptr, nullptr, nullptr);
+             return on.said({"run", "job", "--no-wait", "--", "true"});
+         }},
         {"has another name elsewhere (a hard link), under which others could use half of this store; …",
          [](stage& on) {
              on.use_local_store();

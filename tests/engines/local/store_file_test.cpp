@@ -152,6 +152,14 @@ TEST_F(store_file, a_store_of_a_newer_version_is_refused) {
     EXPECT_NE(refused.detail.find("newer"), std::string::npos);
 }
 
+TEST_F(store_file, a_store_of_an_older_version_is_refused) {
+    static_cast<void>(open());
+    execute("PRAGMA user_version=" + std::to_string(local::schema_version - 1));
+    const failure refused = refusal();
+    EXPECT_EQ(refused.code, errc::bad_configuration);
+    EXPECT_NE(refused.detail.find("older"), std::string::npos);
+}
+
 TEST_F(store_file, a_link_in_place_of_the_file_is_refused) {
     std::filesystem::create_symlink(base_.path() + "/elsewhere", file());
     EXPECT_TRUE(refusal());
