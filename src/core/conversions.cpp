@@ -135,7 +135,9 @@ void conversions::ask_for_reason(hold_record& hold, failure reason, clock::time_
                                  clock::time_point now) {
     const auto id = out_.next_id();
     losses_.emplace(id, unexplained_loss{hold.id(), std::move(reason)});
-    out_.add(set_validity{hold.id(), now});
+    if (now < hold.valid_until()) {
+        out_.add(set_validity{hold.id(), now});
+    }
     out_.add(send_renew{id, {hold.question()}, std::min(now + request_timeout_, answer_by)});
     holds_.end(hold, losses_.at(id).reason, now);
 }

@@ -145,6 +145,9 @@ void holds::end(hold_record& hold, const failure& reason, clock::time_point now)
 }
 
 void holds::tell(hold_record& hold, const failure& reason, clock::time_point now) {
+    if (std::exchange(hold.told, true)) {
+        return;
+    }
     hold.loss = reason;
     out_.add(tell_loss{hold.id(), reason});
     out_.tell(event_kind::lost, hold.name(), hold.tenure.owner, hold.token, now - hold.since, reason);
@@ -225,8 +228,10 @@ void holds::on_renew_replies(request_id id, const std::vector<engines::renew_rep
             continue;  // released meanwhile
         }
         if (hold->lost) {
-            if (i < replies.size()) {
-                take_loss_reason(hold->loss, replies[i]);
+            if (i < replies.size() && replies[i].result == engines::renew_reply::outcome::gone) {
+                auto reason = hold->loss;
+                take_loss_reason(reason, replies[i]);
+                tell(*hold, reason, now);  // unless it was told before
             }
             continue;
         }

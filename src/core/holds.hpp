@@ -34,6 +34,8 @@ struct hold_record {
     bool lost{};
     /// Why, once it is lost.
     failure loss;
+    /// Its holder was told of the loss.
+    bool told{};
     /// Its holder let go of it, and the lock was offered to this waiter; zero: it has a holder. It goes
     /// by its last holder's number until somebody takes it.
     waiter_id offered_to{};

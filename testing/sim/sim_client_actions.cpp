@@ -161,7 +161,8 @@ void sim_client::perform(const core::set_validity& what, follow_up&) {
                                 ", which is over");
         return;
     }
-    if (who->asked.terms.renewal == renewal_mode::none) {
+    // It may end early: a store that has lost it says so when it is converted.
+    if (who->asked.terms.renewal == renewal_mode::none && what.valid_until >= who->hold.valid_until) {
         world_.run.log.violated("a fixed lease stays fixed", "client ", +number_, " extends hold ",
                                 what.id, ", which is not to be renewed");
     }

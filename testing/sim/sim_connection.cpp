@@ -23,7 +23,7 @@ private:
 sim_connection::owner_state& sim_connection::state_of(const owner_id& owner) {
     const auto found = std::find_if(owners_.begin(), owners_.end(),
                                     [&](const owner_state& one) { return one.owner == owner; });
-    return found != owners_.end() ? *found : owners_.emplace_back(owner_state{owner, false, false, {}});
+    return found != owners_.end() ? *found : owners_.emplace_back(owner_state{.owner = owner});
 }
 
 std::uint64_t sim_connection::expect(completion done) {
@@ -49,7 +49,10 @@ void sim_connection::renew(std::vector<engines::renew_request> batch, engines::c
     for (const auto& one : batch) {
         run_.log.note("client ", +client_, ": renews ", one.name, " of ", one.owner.sequence, " (r", id,
                       ")");
-        if (state_of(one.owner).release_sent) {
+        // Only a lease that is gone may be asked after, which extends nothing.
+        const auto& owner = state_of(one.owner);
+        const bool asks_for_reason = owner.gone && one.ttl == core::terms{}.shortest_ttl;
+        if (owner.release_sent && !asks_for_reason) {
             run_.log.violated("no renewal after release", "client ", +client_, " renews \"", one.name,
                               "\" of owner ", one.owner.sequence, ", which it has released");
         }
@@ -105,6 +108,9 @@ void sim_connection::on_reply(const message& what) {
         const auto& released = std::get<engines::release_reply>(what.answer);
         run_.log.note("client ", +client_, ": hears of release r", what.id,
                       released.error ? ": failed" : ": done");
+        if (released.result == engines::release_reply::outcome::gone) {
+            state_of(std::get<engines::release_request>(what.asked).owner).gone = true;
+        }
         std::get<2>(done.mapped())(released);
     }
 }

@@ -24,6 +24,8 @@ public:
         /// The last request to acquire got no answer, and nothing has been done about it since.
         bool unknown{};
         bool release_sent{};
+        /// The store has answered that it does not have the lease.
+        bool gone{};
         /// After this nothing is left to find out.
         clock::time_point forgotten_by{};
     };

@@ -585,4 +585,36 @@ TEST_F(lock_table_convert, a_downgrade_takes_two_request_timeouts_at_most) {
     let_go(id);
 }
 
+TEST_F(lock_table_convert, loss_is_told_as_soon_as_a_renewal_under_way_says_so) {
+    const auto id = hold();
+    at(10s);
+    const auto under_way = only<send_renew>();
+    convert(id, claim_mode::shared);
+    answer(only<send_acquire>(), not_acquired(errc::lost));
+    EXPECT_EQ(said<tell_loss>(), 0U) << "the store is asked for the reason";
+
+    answer(under_way, gone({errc::revoked, "by an operator"}));
+
+    EXPECT_EQ(only<tell_loss>().why.code, errc::revoked);
+    answer(only<send_renew>(), gone({errc::revoked, "by an operator"}));
+    EXPECT_EQ(said<tell_loss>(), 0U) << "it was told";
+    EXPECT_EQ(only<finish_convert>().error.code, errc::revoked);
+    release(id);
+    confirm_releases();
+}
+
+TEST_F(lock_table_convert, answer_after_the_deadline_does_not_extend_the_lease) {
+    const auto id = hold(on_terms(fixed_terms(), exclusive()));
+    convert(id, claim_mode::shared);
+    const auto asked = only<send_acquire>();
+    unnoticed_at(40s);
+
+    answer(asked, not_acquired(errc::lost));
+
+    EXPECT_EQ(said<set_validity>(), 0U);
+    answer(only<send_renew>(), gone());
+    release(id);
+    confirm_releases();
+}
+
 }  // namespace
