@@ -10,7 +10,7 @@ namespace holdfast::engines::quorums {
 namespace {
 
 using core::round_purpose;
-using outcome = acquire_reply::outcome;
+using acquire_result = acquire_reply::outcome;
 using action = core::quorum_round::action;
 
 /// In microseconds. Members may count tokens from their own clocks, and their clocks may be ahead of
@@ -219,7 +219,7 @@ void acquire_vote::ask(std::size_t member, fencing_token floor) {
 }
 
 void acquire_vote::answered(std::size_t member, const acquire_reply& reply) {
-    const bool granted = reply.result == outcome::granted;
+    const bool granted = reply.result == acquire_result::granted;
     store_instance instance;
     try {
         instance = granted ? members_.instance(member, key_.first) : store_instance{};

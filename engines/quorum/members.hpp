@@ -213,6 +213,7 @@ bool member_set::use(std::size_t member, const Call& call_member) {
 template <class Reply, class Send, class Answered>
 void member_set::ask(std::size_t member, const Send& send, Answered answered, Reply blank) {
     struct question {
+        explicit question(Answered&& told) : answered{std::move(told)} {}
         Answered answered;
         std::atomic<bool> over{false};
     };

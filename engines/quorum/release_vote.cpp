@@ -10,7 +10,7 @@ namespace {
 using std::chrono::milliseconds;
 using verdict = core::quorum_tally::verdict;
 using vote = core::quorum_tally::vote;
-using outcome = release_reply::outcome;
+using release_result = release_reply::outcome;
 
 /// One release on its way through the members.
 ///
@@ -53,17 +53,17 @@ public:
     void answered(std::size_t member, release_reply reply) {
         {
             const std::lock_guard lock{parts_.holds.guard};
-            votes_.add(reply.result == outcome::released ? vote::done
-                       : reply.result == outcome::gone   ? vote::gone
-                                                         : vote::failed);
+            votes_.add(reply.result == release_result::released ? vote::done
+                       : reply.result == release_result::gone   ? vote::gone
+                                                                : vote::failed);
             others_waiting_ = std::max(others_waiting_, reply.others_waiting);
-            any_released_ = any_released_ || reply.result == outcome::released;
-            if (reply.result == outcome::gone) {
+            any_released_ = any_released_ || reply.result == release_result::released;
+            if (reply.result == release_result::gone) {
                 keep_reason(why_gone_, reply.error);
             } else {
                 failures_[member] = std::move(reply.error);
             }
-            if (reply.result == outcome::failed) {
+            if (reply.result == release_result::failed) {
                 missed_.push_back(member);
                 keep_leftovers();
             }
@@ -103,8 +103,8 @@ private:
             } else {
                 forget_hold();
                 answer = result == verdict::done
-                             ? release_reply{outcome::released, others_waiting_, {}}
-                             : release_reply{outcome::gone, others_waiting_, why_gone_};
+                             ? release_reply{release_result::released, others_waiting_, {}}
+                             : release_reply{release_result::gone, others_waiting_, why_gone_};
             }
             done = std::exchange(done_, {});
             keep_leftovers();

@@ -9,7 +9,7 @@ namespace {
 
 using verdict = core::quorum_tally::verdict;
 using vote = core::quorum_tally::vote;
-using outcome = renew_reply::outcome;
+using renew_result = renew_reply::outcome;
 
 /// The votes on one lease of the batch.
 struct lease_vote {
@@ -29,10 +29,10 @@ struct lease_vote {
     [[nodiscard]] bool unchanged(const hold& hold) const { return hold.generation == generation; }
 
     void count(std::size_t member, const renew_reply& reply) {
-        votes.add(reply.result == outcome::renewed ? vote::done
-                  : reply.result == outcome::gone  ? vote::gone
-                                                   : vote::failed);
-        if (reply.result != outcome::gone) {
+        votes.add(reply.result == renew_result::renewed ? vote::done
+                  : reply.result == renew_result::gone  ? vote::gone
+                                                        : vote::failed);
+        if (reply.result != renew_result::gone) {
             failures[member] = reply.error;
             return;
         }
@@ -46,14 +46,14 @@ struct lease_vote {
     [[nodiscard]] renew_reply reply(const std::vector<std::string>& names) const {
         switch (votes.result()) {
             case verdict::done:
-                return {outcome::renewed, {}};
+                return {renew_result::renewed, {}};
             case verdict::gone:
-                return {outcome::gone, why_gone};
+                return {renew_result::gone, why_gone};
             case verdict::open:
             case verdict::failed:
                 break;
         }
-        return {outcome::failed, core::combined_failure(names, failures)};
+        return {renew_result::failed, core::combined_failure(names, failures)};
     }
 };
 
@@ -88,7 +88,7 @@ public:
         std::vector<repair> repairs;
         std::vector<member_claim> given_up;
         completion<std::vector<renew_reply>> done;
-        replies.resize(leases_.size(), {outcome::failed, shut_down});
+        replies.resize(leases_.size(), {renew_result::failed, shut_down});
         {
             const std::lock_guard lock{parts_.holds.guard};
             for (std::size_t index = 0; index < replies.size(); ++index) {
@@ -125,8 +125,8 @@ private:
                std::vector<repair>& repairs, std::vector<member_claim>& given_up) {
         auto* const hold = parts_.holds.find(lease.key);
         lease.count(member, reply);
-        if (hold != nullptr && lease.unchanged(*hold) && reply.result != outcome::failed) {
-            hold->known_to[member] = reply.result == outcome::renewed;
+        if (hold != nullptr && lease.unchanged(*hold) && reply.result != renew_result::failed) {
+            hold->known_to[member] = reply.result == renew_result::renewed;
         }
         const auto result = lease.votes.result();
         if (result == verdict::done) {
@@ -164,8 +164,8 @@ private:
         for (const auto& lease : leases_) {
             auto reply = lease.reply(parts_.members.names());
             const auto* const hold = parts_.holds.find(lease.key);
-            reply.incomplete =
-                reply.result == outcome::renewed && hold != nullptr && parts_.holds.incomplete(*hold);
+            reply.incomplete = reply.result == renew_result::renewed && hold != nullptr &&
+                               parts_.holds.incomplete(*hold);
             replies.push_back(std::move(reply));
         }
         return replies;

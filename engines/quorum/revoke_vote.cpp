@@ -11,7 +11,7 @@ namespace {
 
 using vote = core::quorum_tally::vote;
 using verdict = core::quorum_tally::verdict;
-using outcome = revoke_reply::outcome;
+using revoke_result = revoke_reply::outcome;
 
 /// One revocation on its way through the members.
 ///
@@ -38,7 +38,7 @@ public:
 private:
     void inspected(std::size_t member, const inspect_reply& reply) {
         if (reply.error) {
-            answered(member, {outcome::failed, reply.error});
+            answered(member, {revoke_result::failed, reply.error});
             return;
         }
         const auto& holders = reply.info.holders;
@@ -46,7 +46,7 @@ private:
             return outer_owner(each.owner) == request_.owner && each.token == request_.token;
         });
         if (holder == holders.end()) {
-            answered(member, {outcome::gone, {}});
+            answered(member, {revoke_result::gone, {}});
             return;
         }
         auto request = request_;
@@ -62,17 +62,17 @@ private:
         revoke_reply answer;
         {
             const std::lock_guard lock{guard_};
-            votes_.add(reply.result == outcome::revoked ? vote::done
-                       : reply.result == outcome::gone  ? vote::gone
-                                                        : vote::failed);
+            votes_.add(reply.result == revoke_result::revoked ? vote::done
+                       : reply.result == revoke_result::gone  ? vote::gone
+                                                              : vote::failed);
             failures_[member] = std::move(reply.error);
             const auto result = votes_.result();
             if (result == verdict::open || !done_) {
                 return;
             }
-            answer.result = result == verdict::done   ? outcome::revoked
-                            : result == verdict::gone ? outcome::gone
-                                                      : outcome::failed;
+            answer.result = result == verdict::done   ? revoke_result::revoked
+                            : result == verdict::gone ? revoke_result::gone
+                                                      : revoke_result::failed;
             if (result == verdict::failed) {
                 answer.error = core::combined_failure(members_.names(), failures_);
             }

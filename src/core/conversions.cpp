@@ -133,12 +133,18 @@ bool conversions::settle_refusal(hold_record& hold, const conversion& request,
 /// The lease is over at once, whatever its store says now: a renewal only finds out why.
 void conversions::ask_for_reason(hold_record& hold, failure reason, clock::time_point answer_by,
                                  clock::time_point now) {
+    const auto valid_until = hold.valid_until();
+    if (now >= valid_until) {
+        holds_.lose(hold, reason, now);
+        finish(hold.id(), std::move(reason));
+        return;
+    }
+    // The holder is told before its lease would have ended, with or without the store's reason.
+    const auto tell_by = now + (valid_until - now) / 2;
     const auto id = out_.next_id();
     losses_.emplace(id, unexplained_loss{hold.id(), std::move(reason)});
-    if (now < hold.valid_until()) {
-        out_.add(set_validity{hold.id(), now});
-    }
-    out_.add(send_renew{id, {hold.question()}, std::min(now + request_timeout_, answer_by)});
+    out_.add(set_validity{hold.id(), now});
+    out_.add(send_renew{id, {hold.question()}, std::min({now + request_timeout_, answer_by, tell_by})});
     holds_.end(hold, losses_.at(id).reason, now);
 }
 
