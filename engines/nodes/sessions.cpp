@@ -79,7 +79,8 @@ session_pool::news session_pool::on_reply(request_id id, const session_reply& re
     const auto key = outbox_.answered(id);
     auto* const session = find(key);
     if (session == nullptr) {
-        if (!reply.error && reply.session != 0) {
+        // A store that threw may answer all the same. Then the session is in use.
+        if (!reply.error && reply.session != 0 && find_open(reply.session) == 0) {
             start_closing(reply.session, reply.ttl, now);  // opened for nobody
         }
         return {};

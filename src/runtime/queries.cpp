@@ -204,6 +204,10 @@ failure queries::wait_for_latch(const std::string& name, clock::time_point deadl
         } else if (!passing || clock::now() >= std::min(patience_ends, deadline)) {
             return reply.error;
         }
+        if (!reply.error && seen_counting && reply.life.line == seen_counting->line &&
+            reply.life.openings > seen_counting->openings) {
+            return {};  // whoever counts under this name now, and in whatever program
+        }
         if (!reply.error && reply.count == 0) {
             return reply.known || !seen_counting ? failure{} : latch_is_gone();
         }

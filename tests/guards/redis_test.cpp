@@ -162,6 +162,20 @@ TEST_F(redis_guards, a_lock_refuses_the_key_of_a_resource) {
     EXPECT_EQ(server().cli({"HGET", "stock-row:101", "amount"}), "90");
 }
 
+TEST_F(redis_guards, a_hash_of_users_whose_fields_look_like_owners_is_no_lock) {
+    const std::string one = "0f3c1fb4-3f0b-4f5e-9a52-6a4f7f1d2c11:1";
+    const std::string two = "0f3c1fb4-3f0b-4f5e-9a52-6a4f7f1d2c12:2";
+    const field total[]{{"total", "3"}};
+    server().cli({"HSET", "basket", one, "1", two, "2", "total", "3"});
+    for (int round = 0; round < 30; ++round) {  // the fields that are looked at are drawn
+        server().cli({"HDEL", "basket", "lease_seq"});
+        ASSERT_EQ(lease_.write("basket", {}, total), contest::won) << "round " << round;
+    }
+    const field item[]{{one, "1"}};
+    EXPECT_EQ(fence_.set_fields("cart", {1}, item), admission::admitted);
+    EXPECT_EQ(fence_.set_fields("cart", {2}, item), admission::admitted);
+}
+
 TEST_F(redis_guards, a_hash_with_fields_like_a_locks_among_others_is_no_lock) {
     server().cli({"HSET", "row", "mode", "fast", "name", "x"});
     const field fields[]{{"amount", "90"}};

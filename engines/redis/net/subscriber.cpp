@@ -403,7 +403,8 @@ void subscriber::state::stand_by(guard& lock, session& current) {
 
 /// True when it is up to the visitor to read.
 bool subscriber::state::sit_down(guard& lock, idle_thread& visitor) {
-    if (closed_ || current_ == nullptr || attendant_ != threading::thread::id{}) {
+    // Without a descriptor nobody could tell it to go on.
+    if (!offered_ || closed_ || current_ == nullptr || attendant_ != threading::thread::id{}) {
         return false;
     }
     attendant_ = threading::this_thread::get_id();

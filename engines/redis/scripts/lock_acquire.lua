@@ -67,6 +67,7 @@ if kind == 'none' then
             local told_at = ARGV[13] .. ':' .. (client or '')
             if waiter and waiter ~= owner and its_counter == counter
                 and now_ms() < tonumber(alive_until) and hears(publish, told_at) then
+                may_remove(holds)
                 count = claim.count == '1' and '1' or count
                 local first = take_tokens(counter, count, claim.floor, 0)
                 local terms = string.format('%d ', first) .. count .. ' '

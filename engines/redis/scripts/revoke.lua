@@ -22,6 +22,7 @@ local function revoke_lock()
     if not fields[1] and not fields[2] then
         return false
     end
+    may_remove(holds)
     redis.call('DEL', lock, holds)
     tell(publish, lock_channel, '0')
     local head = redis.pcall('LINDEX', fair_queue, '0')

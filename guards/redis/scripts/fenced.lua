@@ -23,10 +23,11 @@ local function is_larger(one, other)
 end
 
 local fence, token = KEYS[1], ARGV[1]
-if is_lock(KEYS[2]) then
+local seen = redis.call('GET', fence)
+-- What was written under this fence is no lock.
+if not seen and is_lock(KEYS[2]) then
     return refused(KEYS[2])
 end
-local seen = redis.call('GET', fence)
 if seen and is_larger(seen, token) then
     return {0, seen}
 end
