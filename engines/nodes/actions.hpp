@@ -13,6 +13,9 @@
 /// What the recipe of locks over ordered nodes says is to be done.
 namespace holdfast::engines::nodes {
 
+/// A time to wake up at that does not come.
+inline constexpr auto never = clock::time_point::max();
+
 using call_id = std::uint64_t;
 using request_id = std::uint64_t;
 using watch_id = std::uint64_t;

@@ -13,8 +13,6 @@ using outcome = acquire_reply::outcome;
 using std::chrono::milliseconds;
 using state = claim::state;
 
-constexpr auto never = clock::time_point::max();
-
 [[nodiscard]] acquire_reply busy() {
     return {.result = outcome::busy};
 }

@@ -7,11 +7,7 @@ namespace holdfast::engines::nodes {
 
 using std::chrono::milliseconds;
 
-namespace {
-
-constexpr auto never = clock::time_point::max();
-
-}  // namespace
+namespace {}  // namespace
 
 std::optional<milliseconds> session_record::granted_ttl(milliseconds asked,
                                                         clock::time_point since) const {

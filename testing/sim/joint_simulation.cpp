@@ -11,8 +11,8 @@ namespace holdfast::testing::sim {
 namespace {
 
 /// Of a clock, from the true time: far less than the margin of a lease.
-constexpr double usual_rate = 0.004;
-constexpr std::uint64_t most_events = 200'000;
+constexpr double usual_joint_rate = 0.004;
+constexpr std::uint64_t most_joint_events = 200'000;
 /// Without a deadlock all is over long before.
 constexpr auto longest_run = 300s;
 
@@ -37,7 +37,7 @@ public:
         std::uint64_t steps = 0;
         while (result.violation.empty() && !over() && stage_.step()) {
             watch_first_call(++steps);
-            if (steps == most_events || stage_.now() > began + longest_run) {
+            if (steps == most_joint_events || stage_.now() > began + longest_run) {
                 referee_.complain("not everybody finishes: " + what_is_left());
             }
         }
@@ -55,7 +55,7 @@ private:
         std::vector<std::unique_ptr<joint_session>> sessions;
     };
 
-    [[nodiscard]] double rate() { return (stage_.fraction() * 2 - 1) * usual_rate; }
+    [[nodiscard]] double rate() { return (stage_.fraction() * 2 - 1) * usual_joint_rate; }
 
     void draw_numbers() {
         calm_ = stage_.one_in(3);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t tokens_per_node = 8;
 constexpr std::uint32_t permit_limit = 3;
-constexpr auto request_timeout = 200ms;
+constexpr auto nodes_request_timeout = 200ms;
 
 [[nodiscard]] bool exclude(const nodes_referee::belief& one, const nodes_referee::belief& other) {
     return one.mode == claim_mode::exclusive || other.mode == claim_mode::exclusive;
@@ -141,7 +141,7 @@ void nodes_client::boot() {
         nodes::recipe_settings{.granularity = 10ms,
                                .minimum_ttl = 10ms,
                                .tokens_per_node = tokens_per_node,
-                               .request_timeout = request_timeout,
+                               .request_timeout = nodes_request_timeout,
                                .idle_session = terms_.ttl,
                                .recheck = std::chrono::hours{1}});
     timer_ = clock::time_point::max();
@@ -510,7 +510,7 @@ void nodes_client::ask(user& who) {
     const auto id = ++last_call_;
     acquires_[id] = [this, &who](const acquire_reply& reply) { answered(who, reply); };
     take([&](auto& recipe) {
-        return recipe.acquire(id, who.wants, stage_.now() + request_timeout, stage_.now());
+        return recipe.acquire(id, who.wants, stage_.now() + nodes_request_timeout, stage_.now());
     });
 }
 
@@ -642,7 +642,7 @@ void nodes_client::keep(user& who) {
                               .owner = who.wants.owner,
                               .ttl = who.wants.ttl,
                               .kind = who.wants.kind}},
-                            now + request_timeout, now);
+                            now + nodes_request_timeout, now);
     });
 }
 
@@ -672,7 +672,7 @@ void nodes_client::convert(user& who) {
     const auto id = ++last_call_;
     acquires_[id] = [this, &who](const acquire_reply& reply) { converted(who, reply); };
     take([&](auto& recipe) {
-        return recipe.acquire(id, request, stage_.now() + request_timeout, stage_.now());
+        return recipe.acquire(id, request, stage_.now() + nodes_request_timeout, stage_.now());
     });
 }
 
@@ -710,7 +710,7 @@ void nodes_client::let_go(user& who) {
         referee_.end(std::exchange(who.believes, 0));
     }
     who.now_in = user::phase::releasing;
-    who.release_until = stage_.now() + who.wants.ttl + request_timeout;
+    who.release_until = stage_.now() + who.wants.ttl + nodes_request_timeout;
     release(who);
 }
 
@@ -741,7 +741,7 @@ void nodes_client::release(user& who) {
                                .owner = who.wants.owner,
                                .linger = linger,
                                .kind = who.wants.kind},
-                              asked_at + request_timeout, asked_at);
+                              asked_at + nodes_request_timeout, asked_at);
     });
 }
 

@@ -9,7 +9,7 @@ namespace holdfast::testing::sim {
 
 namespace {
 
-constexpr std::uint64_t most_events = 200'000;
+constexpr std::uint64_t most_node_events = 200'000;
 
 class nodes_world {
 public:
@@ -61,7 +61,7 @@ public:
         if (!server_.sessions().empty()) {
             referee_.complain("a session was forgotten");
         }
-        if (stage_.events() >= most_events) {
+        if (stage_.events() >= most_node_events) {
             referee_.complain("it never comes to rest");
         }
         nodes_result result{referee_.violation(), referee_.grants(), 0, stage_.events()};
@@ -158,7 +158,7 @@ private:
     void play_until(clock::time_point end) {
         bool over = false;
         stage_.at(end, [&] { over = true; });
-        while (!over && referee_.violation().empty() && stage_.events() < most_events &&
+        while (!over && referee_.violation().empty() && stage_.events() < most_node_events &&
                stage_.step()) {
         }
     }

@@ -13,11 +13,11 @@ namespace holdfast::testing::sim {
 namespace {
 
 /// Half of what the quorum allows for: two clocks differ by twice as much.
-constexpr double usual_rate = 0.004;
+constexpr double usual_quorum_rate = 0.004;
 constexpr double wild_rate = 0.05;
 /// What the quorum allows for beside the rates, for all jumps of a member together.
 constexpr clock::duration allowed_jumps = 2ms;
-constexpr std::uint64_t most_events = 400'000;
+constexpr std::uint64_t most_quorum_events = 400'000;
 
 class quorum_world {
 public:
@@ -35,7 +35,8 @@ public:
         for (auto& each : contenders_) {
             each->start();
         }
-        while (referee_.result().violation.empty() && stage_.events() < most_events && stage_.step()) {
+        while (referee_.result().violation.empty() && stage_.events() < most_quorum_events &&
+               stage_.step()) {
         }
         check_end();
         auto result = referee_.result();
@@ -45,7 +46,8 @@ public:
 
 private:
     [[nodiscard]] double rate() {
-        const auto most = plan_.drift == quorum_plan::clocks::within_bound ? usual_rate : wild_rate;
+        const auto most =
+            plan_.drift == quorum_plan::clocks::within_bound ? usual_quorum_rate : wild_rate;
         return (stage_.fraction() * 2 - 1) * most;
     }
 
@@ -127,7 +129,7 @@ private:
     }
 
     void check_end() {
-        if (stage_.events() >= most_events) {
+        if (stage_.events() >= most_quorum_events) {
             referee_.complain("the clients never come to an end");
         }
         if (!calm_) {

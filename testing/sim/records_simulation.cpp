@@ -24,15 +24,15 @@ using records::operation;
 using records::saved_record;
 using records::verdict;
 
-constexpr std::uint64_t most_events = 100'000;
-constexpr std::uint32_t permit_limit = 3;
+constexpr std::uint64_t most_record_events = 100'000;
+constexpr std::uint32_t pool_limit = 3;
 constexpr std::uint32_t latch_start = 1000;
-constexpr double usual_rate = 0.0003;
+constexpr double usual_drift = 0.0003;
 /// Of the clients, for what the clocks differ by.
 constexpr clock::duration fixed_margin = 2ms;
 constexpr int margin_divisor = 1000;
 
-const std::string lock_name{"stock"};
+const std::string stock_name{"stock"};
 const std::string pool_name{"pool"};
 const std::string latch_name{"gate"};
 
@@ -65,7 +65,7 @@ public:
                 violated("two clients are sure of \"" + name + "\", one of them exclusively");
             }
         }
-        if (sure.mode == claim_mode::permit && taken > permit_limit) {
+        if (sure.mode == claim_mode::permit && taken > pool_limit) {
             violated("clients are sure of " + std::to_string(taken) + " permits");
         }
         valid_[name][owner] = sure;
@@ -97,7 +97,7 @@ public:
     record_shelf(quorum_stage& stage, records_referee& referee)
         : stage_{stage},
           referee_{referee},
-          clock_{(stage.fraction() * 2 - 1) * usual_rate},
+          clock_{(stage.fraction() * 2 - 1) * usual_drift},
           offset_{stage.between(0s, 24h)} {}
 
     [[nodiscard]] clock::time_point now() const { return clock_.shows(stage_.now()) + offset_; }
@@ -182,7 +182,7 @@ private:
         if (exclusive && living > 1) {
             referee_.violated("the store has an exclusive owner and another one");
         }
-        if (change.name == pool_name && taken > permit_limit) {
+        if (change.name == pool_name && taken > pool_limit) {
             referee_.violated("the store has given " + std::to_string(taken) + " permits");
         }
         for (const auto& one : before.holds) {
@@ -255,7 +255,7 @@ public:
           shelf_{shelf},
           network_{network},
           terms_{agreed},
-          clock_{(stage.fraction() * 2 - 1) * usual_rate},
+          clock_{(stage.fraction() * 2 - 1) * usual_drift},
           rounds_left_{agreed.rounds},
           client_{1, number + 1, 0} {}
 
@@ -371,7 +371,7 @@ private:
                 permits_ = 1 + stage_.pick(2);
                 break;
             default:
-                name_ = lock_name;
+                name_ = stock_name;
                 mode_ = stage_.one_in(3) ? claim_mode::shared : claim_mode::exclusive;
                 permits_ = 1;
                 break;
@@ -403,7 +403,7 @@ private:
         acquire_request request{.name = name_,
                                 .mode = mode_,
                                 .permits = permits_,
-                                .limit = permit_limit,
+                                .limit = pool_limit,
                                 .owner = owner_,
                                 .ttl = terms_.ttl,
                                 .converts = converts};
@@ -460,7 +460,7 @@ private:
             // At the end of the lease, or a little later.
             pause(asked_at_ + terms_.ttl + stage_.between(0ms, 10ms) - 8ms - now(),
                   [this] { renew(); });
-        } else if (next == 3 && name_ == lock_name) {
+        } else if (next == 3 && name_ == stock_name) {
             // A downgrade may take effect as soon as it is sent; an upgrade when it is granted.
             const bool down = mode_ == claim_mode::exclusive;
             if (down) {
@@ -584,7 +584,7 @@ private:
     std::int64_t last_sequence_{};
 
     owner_id owner_;
-    std::string name_{lock_name};
+    std::string name_{stock_name};
     claim_mode mode_{};
     std::uint32_t permits_{1};
     clock::time_point asked_at_;
@@ -626,7 +626,8 @@ public:
         for (const auto& each : users_) {
             each->start();
         }
-        while (referee_.result.violation.empty() && stage_.events() < most_events && stage_.step()) {
+        while (referee_.result.violation.empty() && stage_.events() < most_record_events &&
+               stage_.step()) {
         }
         check_end();
         referee_.result.events = stage_.events();
@@ -655,7 +656,7 @@ private:
             counted += each->counted();
             perhaps += each->perhaps_counted();
         }
-        for (const auto& name : {lock_name, pool_name}) {
+        for (const auto& name : {stock_name, pool_name}) {
             for (const auto& one : shelf_.show(name).holds) {
                 if (referee_.over(one.owner)) {
                     referee_.violated("a hold is left behind");
