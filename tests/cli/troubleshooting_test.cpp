@@ -514,7 +514,7 @@ const std::map<std::string, production>& productions() {
              return thrown_by([&] { static_cast<void>(held.release_after(-1s)); });
          }},
         {"this lease is empty", [](stage&) { return thrown_by([] { lease{}.check(); }); }},
-        {"this thread's hold is over; unlock it first",
+        {"this thread's hold is over; unlock or release it first",
          [](stage& on) {
              client store{on.local_store()};
              recursive_mutex lock{store, "job", {.max_hold = 50ms}};
