@@ -77,6 +77,7 @@ constexpr milliseconds longest_member_timeout{500};
 
 [[nodiscard]] std::vector<engine*> pointers_to(const std::vector<std::unique_ptr<engine>>& stores) {
     std::vector<engine*> all;
+    all.reserve(stores.size());
     for (const auto& each : stores) {
         all.push_back(each.get());
     }

@@ -93,6 +93,7 @@ void sim_client::grant(user& who, const core::finish_acquire& what) {
     who.hold = {0,          number_,    who.lock,        who.asked.mode, who.asked.permits,
                 what.token, what.owner, what.valid_until};
     who.hold.serial = world_.judge.hold_begins(who.hold, who.began_after);
+    who.told_by = what.valid_until;
     check_validity_is_covered(who);
     auto& random = world_.run.random;
     who.careful = !random.one_in(3);
@@ -167,6 +168,7 @@ void sim_client::perform(const core::set_validity& what, follow_up&) {
                                 what.id, ", which is not to be renewed");
     }
     who->hold.valid_until = what.valid_until;
+    who->told_by = std::max(who->told_by, what.valid_until);
     world_.judge.hold_extended(who->hold.serial, what.valid_until);
     check_validity_is_covered(*who);
 }

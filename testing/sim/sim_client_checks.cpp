@@ -75,13 +75,13 @@ void sim_client::check_validity(const happening& event) {
         schedule_check(what_happens::check_validity, event.subject, paused_until_);
         return;
     }
-    if (world_.run.now() <= who.hold.valid_until) {
-        schedule_check(what_happens::check_validity, event.subject, who.hold.valid_until);
+    if (world_.run.now() <= who.told_by) {
+        schedule_check(what_happens::check_validity, event.subject, who.told_by);
         return;
     }
     world_.run.log.violated("loss is told in time", "client ", +number_, " user ", event.subject,
                             " holds \"", who.asked.name, "\" with token ", who.hold.token.value,
-                            ", which was valid until ", relative(who.hold.valid_until),
+                            ", which was valid until ", relative(who.told_by),
                             ", and has not been told");
 }
 

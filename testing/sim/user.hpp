@@ -28,6 +28,9 @@ struct user {
     std::optional<clock::time_point> answer_by;
     fencing_token began_after;
     hold_view hold;
+    /// When a loss must have been told. A store that says early that the lease is gone is asked why,
+    /// and meanwhile the lease is not valid; its holder is told before the lease would have ended.
+    clock::time_point told_by;
     bool lost{};
     /// Asks the lease before it writes, and stops when told of a loss. Others go on, as people do.
     bool careful{};
