@@ -22,12 +22,12 @@ public:
 
     /// Nothing: nobody, as far as is known.
     [[nodiscard]] const node_address* owner(std::uint16_t slot) const noexcept;
-    void set_owner(std::uint16_t slot, const node_address& which);
+    void set_owner(std::uint16_t slot, const node_address& server);
     [[nodiscard]] std::vector<node_address> masters() const;
-    [[nodiscard]] bool is_master(const node_address& which) const noexcept;
+    [[nodiscard]] bool is_master(const node_address& server) const noexcept;
     /// The replicas of all masters.
     [[nodiscard]] const std::vector<node_address>& replicas() const noexcept { return replicas_; }
-    [[nodiscard]] std::uint32_t replicas_of(const node_address& which) const noexcept;
+    [[nodiscard]] std::uint32_t replicas_of(const node_address& server) const noexcept;
     /// How many slots nobody has, as far as is known.
     [[nodiscard]] std::size_t slots_of_nobody() const noexcept;
     /// One slot of each master.
@@ -43,7 +43,7 @@ private:
     /// A place in `masters_`, counted from one; zero is nobody.
     using place = std::uint16_t;
 
-    [[nodiscard]] place place_of(const node_address& which);
+    [[nodiscard]] place place_of(const node_address& server);
     [[nodiscard]] bool add_range(const value& range, const node_address& asked);
 
     std::vector<master> masters_;
