@@ -612,7 +612,22 @@ TEST_F(lock_table_convert, answer_after_the_deadline_does_not_extend_the_lease) 
     answer(asked, not_acquired(errc::lost));
 
     EXPECT_EQ(said<set_validity>(), 0U);
-    answer(only<send_renew>(), gone());
+    EXPECT_EQ(said<send_renew>(), 0U) << "its holder is told at once, not after a question why";
+    EXPECT_EQ(said<tell_loss>(), 1U);
+    release(id);
+    confirm_releases();
+}
+
+TEST_F(lock_table_convert, the_question_why_a_lease_is_gone_ends_before_the_lease_would_have) {
+    const auto id = hold(on_terms(fixed_terms(), exclusive()));
+    at(20s);
+    convert(id, claim_mode::shared);
+    answer(only<send_acquire>(), not_acquired(errc::lost));
+
+    EXPECT_EQ(only<set_validity>().valid_until, script::at(20s));
+    const auto question = only<send_renew>();
+    EXPECT_LT(question.deadline, script::at(30s));
+    answer(question, gone());
     release(id);
     confirm_releases();
 }
