@@ -84,9 +84,9 @@ std::error_code make_error_code(errc code) noexcept {
     return {static_cast<int>(code), error_category()};
 }
 
-void failure::raise(const std::string& what) const {
+void failure::raise(const std::string& subject) const {
     // An address such as `memory:` ends in the colon that follows it.
-    std::string text = what.ends_with(':') ? what.substr(0, what.size() - 1) : what;
+    std::string text = subject.ends_with(':') ? subject.substr(0, subject.size() - 1) : subject;
     if (!detail.empty()) {
         text += ": " + detail;
     }

@@ -94,12 +94,12 @@ bool keyed_lanes::forked() const noexcept {
     return generation_ != fork_generation();
 }
 
-keyed_lanes::admission keyed_lanes::try_push(std::string_view key, work& what) {
-    return forked() ? admission::forked : state_->try_push(key, what);
+keyed_lanes::admission keyed_lanes::try_push(std::string_view key, work& job) {
+    return forked() ? admission::forked : state_->try_push(key, job);
 }
 
-keyed_lanes::admission keyed_lanes::push(std::string_view key, work& what, std::stop_token stop) {
-    return forked() ? admission::forked : state_->push(key, what, std::move(stop));
+keyed_lanes::admission keyed_lanes::push(std::string_view key, work& job, std::stop_token stop) {
+    return forked() ? admission::forked : state_->push(key, job, std::move(stop));
 }
 
 void keyed_lanes::close() {
