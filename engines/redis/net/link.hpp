@@ -37,6 +37,7 @@ public:
         keeper() = default;
         keeper(const keeper&) = delete;
         keeper& operator=(const keeper&) = delete;
+        virtual ~keeper() = default;
 
         /// The request is over, with its answers or with an error.
         virtual void end(request& over, failure error, aftermath& after) = 0;
@@ -44,9 +45,6 @@ public:
         /// The link cannot be used any more.
         virtual void drop(const failure& reason, aftermath& after) = 0;
         virtual void wake_background() = 0;
-
-    protected:
-        ~keeper() = default;
     };
 
     link(std::unique_ptr<net::stream> connected, std::unique_ptr<reply_reader> answers,
