@@ -236,10 +236,10 @@ session::acquired_together session::acquire_together(const std::vector<core::cla
     return result;
 }
 
-void session::release_together(const std::vector<std::shared_ptr<hold>>& holds, std::size_t from,
+void session::release_together(const std::vector<std::shared_ptr<hold>>& held, std::size_t from,
                                std::size_t to, const std::shared_ptr<release_tally>& answers) noexcept {
     for (auto index = from; index < to; ++index) {
-        holds[index]->set_given_back();
+        held[index]->set_given_back();
     }
     if (forked()) {
         for (auto index = from; index < to; ++index) {
@@ -250,8 +250,8 @@ void session::release_together(const std::vector<std::shared_ptr<hold>>& holds, 
     // No call waits for them, so all are sent at once, from this thread, and none is waited for.
     core_.step([&](core::lock_table& table, clock::time_point now) {
         for (auto index = from; index < to; ++index) {
-            callers_.holds().await_release(holds[index]->number(), answers, index);
-            table.release_hold(holds[index]->number(), {}, now);
+            callers_.holds().await_release(held[index]->number(), answers, index);
+            table.release_hold(held[index]->number(), {}, now);
         }
     });
 }
