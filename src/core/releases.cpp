@@ -7,7 +7,7 @@
 
 namespace holdfast::core {
 
-release_record& releases::add(engines::release_request request, fencing_token token,
+release_record& releases::add(engines::release_request&& request, fencing_token token,
                               clock::time_point expires_by) {
     const auto id = out_.next_id();
     return releases_.try_emplace(id, id, std::move(request), token, expires_by).first->second;

@@ -68,7 +68,7 @@ public:
         : out_{out}, places_{its_places}, request_timeout_{request_timeout} {}
 
     /// To be sent. `expires_by` is when the store forgets the lock by itself.
-    release_record& add(engines::release_request request, fencing_token token,
+    release_record& add(engines::release_request&& request, fencing_token token,
                         clock::time_point expires_by);
     void send(release_record& back, clock::time_point now);
     [[nodiscard]] bool has(const owner_id& owner) const;
