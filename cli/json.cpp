@@ -13,30 +13,6 @@ namespace json = boost::json;
 
 namespace {
 
-[[nodiscard]] std::string_view to_word(claim_mode mode) noexcept {
-    switch (mode) {
-        case claim_mode::exclusive:
-            return "exclusive";
-        case claim_mode::shared:
-            return "shared";
-        case claim_mode::permit:
-            return "permit";
-    }
-    return "unknown";
-}
-
-[[nodiscard]] std::string_view to_word(engines::fencing tokens) noexcept {
-    switch (tokens) {
-        case engines::fencing::none:
-            return "none";
-        case engines::fencing::best_effort:
-            return "best_effort";
-        case engines::fencing::strict:
-            return "strict";
-    }
-    return "unknown";
-}
-
 [[nodiscard]] std::string_view to_word(name_kind kind) noexcept {
     switch (kind) {
         case name_kind::lock:
@@ -61,18 +37,6 @@ namespace {
 
 }  // namespace
 
-std::string_view to_word(scope reach) noexcept {
-    switch (reach) {
-        case scope::process:
-            return "process";
-        case scope::host:
-            return "host";
-        case scope::fleet:
-            return "fleet";
-    }
-    return "unknown";
-}
-
 std::int64_t epoch_milliseconds(std::chrono::system_clock::time_point when) noexcept {
     return std::chrono::duration_cast<std::chrono::milliseconds>(when.time_since_epoch()).count();
 }
@@ -92,7 +56,7 @@ json::string to_json_text(std::string_view text) {
 }
 
 json::object to_json(const holder_info& holder) {
-    json::object result{{"owner", holder.owner.text()},      {"mode", to_word(holder.mode)},
+    json::object result{{"owner", holder.owner.text()},      {"mode", to_string(holder.mode)},
                         {"permits", holder.permits},         {"token", holder.token.value},
                         {"token_count", holder.token_count}, {"since_ms", nullptr},
                         {"remaining_ms", nullptr},           {"status", format_status(holder)}};
@@ -140,9 +104,9 @@ json::object to_json(const lock_info& lock) {
 json::object to_json(const client& store) {
     const auto& promises = store.promises();
     return {{"address", to_json_text(store.store())},
-            {"scope", to_word(promises.reach)},
+            {"scope", to_string(promises.reach)},
             {"scope_text", to_json_text(promises.reach_text)},
-            {"fencing", to_word(promises.tokens)},
+            {"fencing", to_string(promises.tokens)},
             {"notices_dead_holders", promises.notices_dead_holders}};
 }
 

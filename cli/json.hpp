@@ -18,7 +18,6 @@ namespace holdfast::cli {
 /// The store's address without secrets, and what it promises.
 [[nodiscard]] boost::json::object to_json(const client& store);
 
-[[nodiscard]] std::string_view to_word(scope reach) noexcept;
 [[nodiscard]] std::int64_t epoch_milliseconds(std::chrono::system_clock::time_point when) noexcept;
 
 /// Text from others, with bytes that are not UTF-8 replaced: JSON has to stay JSON.
