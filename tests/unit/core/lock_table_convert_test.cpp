@@ -620,13 +620,13 @@ TEST_F(lock_table_convert, answer_after_the_deadline_does_not_extend_the_lease) 
 
 TEST_F(lock_table_convert, the_question_why_a_lease_is_gone_ends_before_the_lease_would_have) {
     const auto id = hold(on_terms(fixed_terms(), exclusive()));
-    at(20s);
+    at(29s);
     convert(id, claim_mode::shared);
     answer(only<send_acquire>(), not_acquired(errc::lost));
 
-    EXPECT_EQ(only<set_validity>().valid_until, script::at(20s));
+    EXPECT_EQ(only<set_validity>().valid_until, script::at(29s));
     const auto question = only<send_renew>();
-    EXPECT_LT(question.deadline, script::at(30s));
+    EXPECT_LT(question.deadline, script::at(29'500ms));
     answer(question, gone());
     release(id);
     confirm_releases();
